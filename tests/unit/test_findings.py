@@ -163,7 +163,7 @@ def test_a_sweep_begins_with_the_node_that_differs(judged_run, make_record):
     records = [stores.of_node(make_record(value=value), f"n{at}") for at, value in enumerate(values)]
     _, judged = judged_run(*records)
     first = Analysis(None, judged).findings[0]
-    assert (first.topic, first.who, first.verdict) == ("unlike node", "n3", Verdict.NOT_JUDGED)
+    assert (first.topic, first.component, first.verdict) == ("unlike node", "n3", Verdict.NOT_JUDGED)
     assert overall(judged) is Verdict.NOT_JUDGED
 
 

@@ -268,7 +268,7 @@ def test_no_other_finding_hides_an_intermittent_cell(judged_run, make_record):
     content = with_short_samples(make_record(count=4, off=slow_row), SLOW)
     _, found = judged_run(content, reference="hgx")
     topics = {one.topic: one for one in Analysis(None, found).findings}
-    assert topics["device"].who == "gpu2" and topics["intermittent"].who == "gpu0->gpu1"
+    assert topics["device"].component == "gpu2" and topics["intermittent"].component == "gpu0->gpu1"
     told = Analysis(None, found, Verdict.FAIL).steps
     assert [line for line in told if "gpu0->gpu1" in line and "--short-samples 72" in line]
 

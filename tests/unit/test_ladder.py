@@ -58,7 +58,7 @@ def test_a_device_whose_node_is_slow_in_another_test_case_has_one_piece_of_advic
     content, other = remeasured(slow(make_record, 3)), slow(make_record, 1, 3, 5)
     content["results"].append({**other["results"][0], "testcase": "device_to_device_memcpy_read_ce"})
     _, judged = judged_run(content)
-    found = [one for one in Analysis(None, judged).findings if one.who == "gpu3"]
+    found = [one for one in Analysis(None, judged).findings if one.component == "gpu3"]
     assert [one.topic for one in found] == ["device"] and "(also in 1 other test case)" in found[0].text
 
 

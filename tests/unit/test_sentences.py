@@ -188,7 +188,7 @@ def test_an_intermittent_cell_is_named_beside_a_finding_and_is_the_verdict_of_no
     _, judged = judged_run(record)
     first, *rest = Analysis(None, judged).findings
     assert first.verdict is Verdict.FAIL and "gpu0->gpu1 is intermittent: " in first.text
-    assert [one.verdict for one in rest if one.who == "gpu3"] == [Verdict.NOT_JUDGED]
+    assert [one.verdict for one in rest if one.component == "gpu3"] == [Verdict.NOT_JUDGED]
 
 
 def test_the_answer_of_a_run_in_which_all_is_well_says_so(judged_run, make_record):

@@ -92,7 +92,7 @@ def test_the_process_that_disturbed_a_run_is_named_and_no_part_is(judged_run):
     run, judged = judged_run(reading.load(DATA / "h100x2" / "busy_host.record.json"))
     assert judging.overall(judged) is Verdict.DISTURBED
     first, *others = Analysis(None, judged).findings
-    assert (first.topic, first.who, first.verdict) == ("disturbed", HOG, Verdict.DISTURBED)
+    assert (first.topic, first.component, first.verdict) == ("disturbed", HOG, Verdict.DISTURBED)
     assert not [one for one in others if one.topic in SLOW]
     for text in outputs(run, judged):
         assert "Next steps" in text and f"Measure again without {HOG}" in text
@@ -105,14 +105,14 @@ def test_a_process_that_disturbed_nothing_is_named_where_references_are_missing(
     record["expected"] = ["device_to_device_memcpy_write_ce"]
     _, judged = judged_run(record)
     assert judging.overall(judged) is Verdict.NOT_JUDGED
-    assert [(one.who, one.verdict) for one in Analysis(None, judged).findings] == [(HOG, Verdict.NOT_JUDGED)]
+    assert [(one.component, one.verdict) for one in Analysis(None, judged).findings] == [(HOG, Verdict.NOT_JUDGED)]
 
 
 def test_memory_that_another_process_holds_is_no_fault_of_the_program(judged_run):
     _, judged = judged_run(reading.load(DATA / "h100x2" / "busy_memory.record.json"))
     found = Analysis(None, judged).findings
     assert judging.overall(judged) is Verdict.DISTURBED and {one.verdict for one in found} == {Verdict.DISTURBED}
-    assert "pid 7154 (hog of root)" in [one.who for one in found]
+    assert "pid 7154 (hog of root)" in [one.component for one in found]
     assert not {"program", "gone", "missing"} & {one.topic for one in found}
 
 

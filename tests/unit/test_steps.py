@@ -83,7 +83,7 @@ def test_wrong_data_comes_before_what_is_slow(judged_run, make_record):
 def test_a_device_that_computes_wrong_bits_is_taken_out_of_service_before_anything_else(judged_run):
     found = judged_run({**reading.load(DATA / "h200x2_soak_flip.record.json"), "notes": []})
     first, *rest = Analysis(None, found[1]).findings
-    assert (first.topic, first.who) == ("computes wrong", "gpu1") and "program" in [one.topic for one in rest]
+    assert (first.topic, first.component) == ("computes wrong", "gpu1") and "program" in [one.topic for one in rest]
     assert told(found)[0].startswith("Take gpu1 out of service now")
 
 
@@ -92,15 +92,15 @@ def test_what_no_path_can_carry_is_said_beside_a_part_that_is_slow(judged_run, m
     off = {(3, column): 340.0 for column in range(3)} | {(2, 1): 500.0}
     found = judged_run(make_record(off=off), reference=reference)
     first, second = Analysis(None, found[1]).findings
-    assert (first.topic, first.who, first.verdict) == ("impossible", "gpu2->gpu1", Verdict.FAIL)
-    assert (second.who, second.verdict) == ("gpu3", Verdict.FAIL if reference else Verdict.NOT_JUDGED)
+    assert (first.topic, first.component, first.verdict) == ("impossible", "gpu2->gpu1", Verdict.FAIL)
+    assert (second.component, second.verdict) == ("gpu3", Verdict.FAIL if reference else Verdict.NOT_JUDGED)
     assert told(found)[0].startswith("gpu2->gpu1 is faster than its path can carry")
 
 
 @pytest.mark.parametrize("reference", ["hgx", None])
 def test_a_way_back_that_is_faster_than_its_path_is_not_said_to_be_fine(judged_run, make_record, reference):
     found = Analysis(None, judged_run(make_record(off={(1, 2): 200.0, (2, 1): 500.0}), reference=reference)[1]).findings
-    assert [one.who for one in found] == ["gpu2->gpu1", "gpu1->gpu2"] and "is fine" not in found[1].text
+    assert [one.component for one in found] == ["gpu2->gpu1", "gpu1->gpu2"] and "is fine" not in found[1].text
 
 
 def test_a_pass_that_no_reference_is_needed_for_is_not_said_to_be_as_they_say(judged_run, make_record):
@@ -147,8 +147,8 @@ def test_without_references_what_was_found_is_measured_again_before_they_are_ado
 
 def test_every_kind_of_finding_has_a_topic_and_every_topic_is_one_that_is_known():
     kinds = {kind.removesuffix("_egress").removesuffix("_ingress") for kind in sentences.WORDS}
-    assert kinds == set(findings.OF_KIND)
-    named = {topic for both in findings.OF_KIND.values() for topic in both} | set(findings.OF_PHASE.values())
+    assert kinds == set(findings.KIND_TOPICS)
+    named = {topic for both in findings.KIND_TOPICS.values() for topic in both} | set(findings.PHASE_TOPICS.values())
     assert named | set(SLOW) <= set(TOPICS)
     assert all(re.findall(r"\{\w+\}", line) in ([], ["{who}"]) for lines in TOPICS.values() for line in lines)
 
@@ -186,7 +186,7 @@ def test_what_had_nothing_to_do_leaves_references_the_only_thing_that_is_missing
     _, away = judged_run(None, result="skip", reason="not run: drained", unmeasured="not run: drained")
     for others in (away, judged_run(None, result="skip")[1]):
         incomplete = Analysis(None, [*measured, *others], Verdict.INCOMPLETE)
-        assert incomplete.meaning == analysis.OF_VERDICT[Verdict.INCOMPLETE]
+        assert incomplete.meaning == analysis.VERDICT_MEANINGS[Verdict.INCOMPLETE]
     assert analysis.GET_REFERENCES not in Analysis(None, [*skipped], Verdict.INCOMPLETE).steps
 
 
@@ -209,7 +209,7 @@ def test_terminal_and_page_say_the_same(judged_run, make_record):
     for line in told(found):
         assert line in stream.getvalue() and line in header
     (one, *_) = Analysis(None, found[1]).findings
-    assert one.text in header and one.sure and all(line in header for line in one.sure)
+    assert one.text in header and one.evidence and all(line in header for line in one.evidence)
     assert one.command.startswith("p2p_matrix") and one.command in header
 
 
@@ -242,7 +242,7 @@ def test_of_several_nodes_each_is_named_with_what_is_at_fault_there(judged_run, 
     records = [on_host(make_record, name, off=off) for name, off in (("n1", row), ("n2", {}), ("n3", row))]
     run, judged = judged_run(*records, reference="hgx")
     slow = [one for one in Analysis(None, judged).findings if one.topic == "device"]
-    assert [one.who for one in slow] == ["gpu3 of n1", "gpu3 of n3"]
+    assert [one.component for one in slow] == ["gpu3 of n1", "gpu3 of n3"]
     assert all(f"{name}: gpu3 sends" in one.text for name, one in zip(("n1", "n3"), slow, strict=True))
     assert told((run, judged))[0].startswith("Measure gpu3 of n1, gpu3 of n3 again, alone")
     text = page.render(Analysis(run, judged), lambda *_: b"")
@@ -262,7 +262,7 @@ def test_a_cell_without_a_value_is_named_beside_a_part_that_is_slow(judged_run, 
     found = Analysis(None, judged_run(record, reference="hgx")[1]).findings
     (missing,) = [one for one in found if one.topic == "missing"]
     assert missing.text.startswith("gpu0->gpu1 was not measured: timeout") and missing.verdict is Verdict.INCOMPLETE
-    assert [one.who for one in found if one.topic == "device"] == ["gpu3"]
+    assert [one.component for one in found if one.topic == "device"] == ["gpu3"]
 
 
 def test_what_a_suspect_has_itself_is_its_verdict_and_not_that_of_another_cell(judged_run, make_record):
@@ -286,7 +286,9 @@ def test_what_was_measured_again_and_stayed_does_not_stand_with_what_speaks_agai
     # a single size, because only the largest size of a sweep is compared with its class
     content["results"] = [one for one in content["results"] if one["size_bytes"] == 16 << 20]
     _, judged = judged_run(content)
-    found = [one.sure for one in Analysis(None, judged).findings if any("reproduced" in line for line in one.sure)]
+    found = [
+        one.evidence for one in Analysis(None, judged).findings if any("reproduced" in line for line in one.evidence)
+    ]
     sure = next(lines for lines in found if any(line.startswith("evidence against") for line in lines))
     assert sure[0].startswith("evidence for") and "reproduced" in sure[1] and sure[2].startswith("evidence against")
 

@@ -86,17 +86,17 @@ def test_no_two_parts_of_a_kind_overlap(drawn, make_record, count, each):
 
 
 def test_devices_of_one_class_with_all_others_are_a_mesh_and_others_pairs(make_record):
-    found = machine.machine_of(make_record(count=4))
+    found = machine.machine_from(make_record(count=4))
     assert [(one.link_class, len(one.labels)) for one in found.meshes] == [("NV18", 4)] and found.pairs == ()
     ring = with_classes(make_record(count=4), {(0, 1): "NV2", (1, 2): "NV2", (2, 3): "NV2", (0, 3): "NV2"})
-    found = machine.machine_of(ring)
+    found = machine.machine_from(ring)
     assert found.meshes == () and len(found.pairs) == 4
     assert "NODE: 2 pairs, inside a node" in machine.class_lines(ring)
 
 
 def test_devices_behind_one_switch_are_found_without_adapters(make_record):
     record = with_classes(make_record(count=4), {(0, 1): "PIX", (2, 3): "PXB"})
-    (node,) = machine.machine_of(record).nodes
+    (node,) = machine.machine_from(record).nodes
     groups = [group for socket in node.sockets for group in socket.groups if group.devices]
     assert [(group.devices, group.switch) for group in groups] == [(("gpu0", "gpu1"), True), (("gpu2", "gpu3"), True)]
 
@@ -221,14 +221,14 @@ def test_the_name_of_a_node_has_room_in_its_box(drawn, make_record):
 
 def marks(judged_run, record, reference=None, **test):
     analysis = Analysis(*judged_run(record, reference=reference, **test))
-    return machine.marks_of(analysis, analysis.judged)
+    return machine.merged_marks(analysis, analysis.judged)
 
 
 def test_a_suspect_is_not_drawn_as_failed_for_a_cell_that_failed_elsewhere(judged_run, make_record):
     off = {(3, column): SLOW for column in range(8) if column != 3}
     (alone,) = marks(judged_run, make_record(count=8, off=off))
-    assert (alone.who, alone.verdict) == ("gpu3", Verdict.NOT_JUDGED)
-    both = {mark.who: mark for mark in marks(judged_run, make_record(count=8, off=off | {(5, 6): 500.0}))}
+    assert (alone.component, alone.verdict) == ("gpu3", Verdict.NOT_JUDGED)
+    both = {mark.component: mark for mark in marks(judged_run, make_record(count=8, off=off | {(5, 6): 500.0}))}
     assert both["gpu3"].verdict is Verdict.NOT_JUDGED
     assert (both["gpu5->gpu6"].verdict, both["gpu5->gpu6"].word) == (Verdict.FAIL, "too fast")
 
@@ -236,7 +236,7 @@ def test_a_suspect_is_not_drawn_as_failed_for_a_cell_that_failed_elsewhere(judge
 def test_what_has_no_value_is_not_drawn_as_failed_for_what_is_slow_elsewhere(judged_run, make_record):
     off = {(2, column): SLOW for column in range(4)} | {(row, 1): "timeout" for row in range(4)}
     off |= {(1, column): "timeout" for column in range(4)}
-    found = {mark.who: mark for mark in marks(judged_run, make_record(off=off), "hgx")}
+    found = {mark.component: mark for mark in marks(judged_run, make_record(off=off), "hgx")}
     assert found["gpu2"].verdict is Verdict.FAIL and found["gpu2"].word == "slow out"
     assert found["gpu1"].verdict is Verdict.INCOMPLETE and found["gpu1"].word == "no value"
 
@@ -244,17 +244,19 @@ def test_what_has_no_value_is_not_drawn_as_failed_for_what_is_slow_elsewhere(jud
 def test_a_test_that_failed_for_what_no_cell_says_makes_no_suspect_fail(judged_run, make_record):
     record = make_record(count=8, off={(3, column): SLOW for column in range(8) if column != 3})
     (mark,) = marks(judged_run, record, result="fail", reason="sanity error: gpu9 is gone")
-    assert (mark.who, mark.verdict) == ("gpu3", Verdict.NOT_JUDGED)
+    assert (mark.component, mark.verdict) == ("gpu3", Verdict.NOT_JUDGED)
 
 
 def test_wrong_data_is_drawn_where_it_arrived_beside_what_is_slow(judged_run, make_record):
     off = {(3, column): SLOW for column in range(8) if column != 3} | {(5, 6): "corrupt"}
-    found = {mark.who: mark for mark in marks(judged_run, make_record(count=8, off=off))}
+    found = {mark.component: mark for mark in marks(judged_run, make_record(count=8, off=off))}
     assert (found["gpu5->gpu6"].verdict, found["gpu5->gpu6"].word) == (Verdict.FAIL, "wrong data")
     assert found["gpu3"].verdict is Verdict.NOT_JUDGED
 
 
 def test_a_cell_without_a_value_is_drawn_beside_what_is_slow(judged_run, make_record):
-    found = {mark.who: mark for mark in marks(judged_run, make_record(off={(1, 2): SLOW, (0, 3): "timeout"}), "hgx")}
+    found = {
+        mark.component: mark for mark in marks(judged_run, make_record(off={(1, 2): SLOW, (0, 3): "timeout"}), "hgx")
+    }
     assert (found["gpu0->gpu3"].verdict, found["gpu0->gpu3"].word) == (Verdict.INCOMPLETE, "no value")
     assert found["gpu1->gpu2"].verdict is Verdict.FAIL

@@ -108,6 +108,6 @@ def test_beside_it_what_failed_comes_first_and_is_suspect_alone():
     assert first.verdict is Verdict.FAIL and first.text.startswith("n001:gpu0->n003:gpu0 50.")
     assert second.verdict is Verdict.WARN and ALLOWED in second.text
     assert third.verdict is Verdict.WARN and "worse than its link class" in third.text
-    marks = machine.marked_in(Analysis(None, [one]), one)
+    marks = machine.test_marks(Analysis(None, [one]), one)
     assert {mark.word: mark.verdict for mark in marks} == {"slow": Verdict.WARN, "too fast": Verdict.FAIL}
     assert {label for label, *_ in suspects.flagged_in(one, content, {})} == {"n001:gpu0", "n003:gpu0"}

@@ -60,7 +60,7 @@ def run_diagnose(options: argparse.Namespace) -> int:
             texts = [found.text for found in Analysis(None, [one]).findings] if one.is_of_state else []
             blocks.append(Block(of_the_test(one), one.verdict, texts))
         for result, matrix in ((result, matrix) for of, result, matrix in chosen if of is one):
-            found, diagnosis = one.of_matrix(matrix), analysis.diagnosis(one, result, matrix, of_good=True)
+            found, diagnosis = one.of_matrix(matrix), analysis.diagnosis(one, result, matrix, include_good=True)
             components = (
                 found,
                 analysis.places.name(one),
@@ -98,7 +98,7 @@ def of_the_test(one: Judged) -> str:
 
 def lines(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
     """The diagnosis of a matrix."""
-    found = analysis.diagnosis(one, result, matrix, of_good=True)
+    found = analysis.diagnosis(one, result, matrix, include_good=True)
     yield from counts(result, matrix)
     # the sentences begin with one for each finding
     for at, sentence in enumerate(found.sentences):
@@ -127,7 +127,7 @@ def pairs_of(analysis: Analysis, one: Judged, collective: Result) -> list[Pairs]
     """The matrices of pairs that a run has of the nodes of a collective."""
     nodes = {device["node"] for device in (one.test.record or {}).get("devices", [])}
     return [
-        Pairs(result, matrix, analysis.diagnosis(other, result, matrix, of_good=True).sentences)
+        Pairs(result, matrix, analysis.diagnosis(other, result, matrix, include_good=True).sentences)
         for other, result, matrix in analysis.matrices
         if nodes & {device["node"] for device in (other.test.record or {}).get("devices", [])}
         and is_pair_bandwidth(result, collective)

@@ -15,7 +15,6 @@ from ..runs.modes import PAIR
 from ..show import summary, words
 from ..show.analysis import Analysis, rerun_commands
 from ..show.screen import Screen
-from ..show.words import MOST
 from ..site import nodes as site_nodes
 
 MOST_RERUNS = 3  # commands that measure a test case again
@@ -72,7 +71,7 @@ def analysed_report(report: Path, code: int, repository: Path) -> tuple[Analysis
         lines.append(f"ReFrame ended with {code} though no test case failed: see {supervise.log()}")
     unsaid = analysis.wants_references or all(words.has_nothing_to_do(one) for one in judged)
     if unsaid and analysis.verdict in (Verdict.NOT_JUDGED, Verdict.INCOMPLETE):
-        found = units.first([one.text for one in analysis.findings], MOST)
+        found = units.first([one.text for one in analysis.findings], words.MAX_FINDINGS)
         return analysis, [*lines, *found, " ".join(analysis.assessment), *analysis.steps]
     return analysis, [*lines, *units.first(rerun_lines(judged), MOST_RERUNS)]
 

@@ -16,7 +16,7 @@ from ..runs import judging
 from ..runs.modes import NODES, of_program, session_options
 from ..suite import REFUSED_OPTIONS
 from . import words
-from .findings import Headline, disturbing_processes, merged
+from .findings import Headline, disturbing_processes, run_findings
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from ..runs.stored import Run
     from .nodes import Entry
 
-FITTING = "linkmatrix measure"
-MOST_SURE = 2  # of these, with their evidence
-MOST_TOPICS = 3  # the most urgent topics, whose steps are shown
-MOST_COMMANDS = 2  # that measure again
+MEASURE = "linkmatrix measure"
+MAX_WITH_EVIDENCE = 2  # findings that are shown with evidence
+MAX_TOPICS = 3  # topics whose steps are shown, the most urgent first
+MAX_COMMANDS = 2  # commands that measure again
 GET_REFERENCES = NEXT_STEPS[Verdict.NOT_JUDGED]
-#: An import is of another machine or time, so runs of this machine judge nothing in it.
+#: The step for imports: runs of this machine are no references for another machine.
 COMPARE_IMPORT = (
     "Compare the import with a run or another import of the same machine: linkmatrix compare IMPORT --against OTHER"
 )
-#: The steps of an import whose program did not end well, by the result of the import.
-OF_IMPORT = {
+#: {result of an import: step}, for imports whose program failed.
+IMPORT_STEPS = {
     "FAIL": "Look for memory and link errors of these GPUs (dmesg, nvidia-smi -q -d ECC). Then run the program again,"
     " on one pair at a time.",
     "ERROR": "Read the end of the imported output for the reason, and run the program again.",
@@ -47,8 +47,8 @@ CHOOSE = (
 )
 FIRST = "Measure the slow component again, alone, before you adopt references."
 SIMULATED = "No component is faulty: the fault was simulated. Measure without --simulate-fault."
-#: The meaning of a verdict for a run, where nothing more specific is known.
-OF_VERDICT = {
+#: {verdict: its meaning for a run}, if nothing more specific is known.
+VERDICT_MEANINGS = {
     Verdict.WARN: "All cells are inside their references. Read the lines marked WARN.",
     Verdict.NOT_JUDGED: "The measured data is verified. No reference describes the measurement.",
     Verdict.DISTURBED: "Another process used the node, and cells are slow or intermittent. No component is flagged.",
@@ -60,8 +60,10 @@ OF_VERDICT = {
 class Analysis:
     """A run with its verdict and findings.
 
-    run: None if only its tests are known. judged: its tests. verdict: the verdict of the run; by default the worst
-    verdict of its tests. A command that finds something missing, such as a test, passes a worse verdict.
+    run: the stored run; None if only the tests are known.
+    judged: the tests of the run.
+    verdict: the verdict of the run; default: the worst verdict of its tests. A command passes a worse verdict if
+        something is missing, such as a test.
     """
 
     def __init__(self, run: Run | None, judged: list[Judged], verdict: Verdict | None = None) -> None:
@@ -69,14 +71,11 @@ class Analysis:
         self.verdict = judging.overall(judged) if verdict is None else verdict
         self._diagnoses: dict[MatrixVerdict, Diagnosis] = {}
 
-    def diagnosis(self, one: Judged, result: Result, matrix: MatrixVerdict, of_good: bool = False) -> Diagnosis:
-        """The components that explain the bad cells of a matrix.
-
-        of_good: whether a matrix that is PASS or WARN is diagnosed too; otherwise its diagnosis is empty.
-        """
+    def diagnosis(self, one: Judged, result: Result, matrix: MatrixVerdict, include_good: bool = False) -> Diagnosis:
+        """The diagnosis of a matrix. Empty for PASS and WARN, unless `include_good` is true."""
         from ..locate import diagnosis
 
-        if one.of_matrix(matrix) <= Verdict.WARN and not of_good:
+        if one.of_matrix(matrix) <= Verdict.WARN and not include_good:
             return diagnosis.Diagnosis((), (), (), False)
         if matrix not in self._diagnoses:
             test = one.test
@@ -86,8 +85,8 @@ class Analysis:
 
     @cached_property
     def findings(self) -> list[Headline]:
-        """All findings, the most urgent first; none if every part of the run is PASS."""
-        return merged(self.judged, self.diagnosis, self.verdict)
+        """All findings, the most urgent first."""
+        return run_findings(self.judged, self.diagnosis, self.verdict)
 
     @cached_property
     def records(self) -> list[dict[str, Any]]:
@@ -96,7 +95,7 @@ class Analysis:
 
     @cached_property
     def machines(self) -> list[list[Judged]]:
-        """The tests that left a record, in groups of one back end, host and set of devices."""
+        """The tests with a record, in groups with the same back end, host and devices."""
         found: dict[tuple[Any, ...], list[Judged]] = {}
         for one in self.judged:
             if (record := one.test.record) is not None:
@@ -106,12 +105,12 @@ class Analysis:
 
     @cached_property
     def places(self) -> words.Places:
-        """The partitions and nodes of the tests, which outputs name if there are several."""
+        """The partitions and nodes of the tests. Outputs name them if there are several."""
         return words.Places.of(self.judged)
 
     @property
     def matrices(self) -> list[tuple[Judged, Result, MatrixVerdict]]:
-        """Each measured matrix, in the order of the run."""
+        """(test, result, verdicts) of each measured matrix, in the order of the run."""
         return [(one, result, matrix) for one in self.judged for result, matrix in one.matrices]
 
     @cached_property
@@ -123,7 +122,7 @@ class Analysis:
 
     @property
     def notices(self) -> list[str]:
-        """The simulated fault and the ignored processes, which every output shows."""
+        """Lines that every output shows; see `words.notices`."""
         return words.notices(self.judged)
 
     @property
@@ -133,17 +132,17 @@ class Analysis:
 
     @cached_property
     def wants_references(self) -> bool:
-        """Whether everything was measured and verified, and only references are missing."""
+        """See `words.only_references_missing`."""
         return words.only_references_missing(self.judged)
 
     @property
     def begins_with_assessment(self) -> bool:
-        """Whether the assessment comes before the findings: only references are missing, and nothing is slow."""
+        """Whether outputs begin with the assessment: only references are missing, and no component is slow."""
         return self.wants_references and not any(one.topic in BEFORE_ASSESSMENT for one in self.findings)
 
     @property
     def are_imports(self) -> bool:
-        """Whether `linkmatrix import` wrote all records. Such a record has no partition."""
+        """Whether `linkmatrix import` wrote all records."""
         return bool(self.judged) and all(
             test.record is not None and test.record["backend"] == "imported" and not test.partition
             for test in (one.test for one in self.judged)
@@ -156,54 +155,59 @@ class Analysis:
 
     @property
     def steps(self) -> list[str]:
-        """The next steps in order; none after PASS."""
+        """The next steps, in order; [] for PASS."""
         if self.verdict is Verdict.PASS:
             return []
         found = [one for one in self.findings if not one.simulated]
         if self.simulated and not found:
             return [SIMULATED]
-        wanting = self.wants_references and not self.simulated
-        lines = [FIRST] if wanting and any(one.topic in SLOW for one in found) else []
+        needs_references = self.wants_references and not self.simulated
+        lines = [FIRST] if needs_references and any(one.topic in SLOW for one in found) else []
         hidden = {"program"} if self.is_failed_by_data(found) else set()
-        hidden |= {"skipped"} if wanting or any(one.topic == "build" for one in found) else set()
+        hidden |= {"skipped"} if needs_references or any(one.topic == "build" for one in found) else set()
         topics = list(dict.fromkeys(one.topic for one in found if TOPICS[one.topic] and one.topic not in hidden))
-        if not topics and not wanting and not self.judged:
+        if not topics and not needs_references and not self.judged:
             return [CHOOSE]
-        if not topics and self.nothing_measured:  # and no reason is known
+        if not topics and self.nothing_measured:  # the reason is unknown
             return list(TOPICS["not run"])
-        for topic in topics[:MOST_TOPICS]:
+        for topic in topics[:MAX_TOPICS]:
             of_topic = [one for one in found if one.topic == topic]
             for stage in sorted({one.stage for one in of_topic}, reverse=True):
-                named = dict.fromkeys(one.who for one in of_topic if one.stage == stage and one.who)
-                who = listed(list(named)) or "it"
+                named = dict.fromkeys(one.component for one in of_topic if one.stage == stage and one.component)
+                components = listed(list(named)) or "it"
                 texts = STAGE_STEPS.get((topic, stage), TOPICS[topic])
                 if topic == "program" and self.are_imports:
-                    texts = (OF_IMPORT["FAIL" if "FAIL" in {one["result"] for one in self.records} else "ERROR"],)
-                told = [text.replace("{who}", who) for text in texts]
-                # FIRST already has the measurement again
+                    texts = (IMPORT_STEPS["FAIL" if "FAIL" in {one["result"] for one in self.records} else "ERROR"],)
+                texts = [text.replace("{who}", components) for text in texts]
                 is_first = stage is Stage.AGAIN and lines and lines[0] == FIRST and topic in SLOW
-                lines += told[1:] if is_first else told
-        lines += [COMPARE_IMPORT if self.are_imports else self.of_all_testcases(GET_REFERENCES)] if wanting else []
+                lines += texts[1:] if is_first else texts  # FIRST replaces the first step
+        lines += (
+            [COMPARE_IMPORT if self.are_imports else self.with_all_testcases(GET_REFERENCES)]
+            if needs_references
+            else []
+        )
         return list(dict.fromkeys([*([SIMULATED] if self.simulated else []), *lines]))
 
-    def of_all_testcases(self, step: str) -> str:
-        """The step that adopts references: of all test cases if the run has references of only some."""
-        has_some = self.verdict is Verdict.NOT_JUDGED and any(matrix.compared for _, _, matrix in self.matrices)
-        return step.replace(BASELINE, words.ALL_REFERENCES) if has_some else step
+    def with_all_testcases(self, step: str) -> str:
+        """The step that adopts references, for all test cases if the run has references for some test cases."""
+        is_partial = self.verdict is Verdict.NOT_JUDGED and any(matrix.compared for _, _, matrix in self.matrices)
+        return step.replace(BASELINE, words.ALL_REFERENCES) if is_partial else step
 
     def is_failed_by_data(self, found: Iterable[Headline]) -> bool:
-        """Whether wrong data is a finding, and every program ended with PASS or FAIL: its output adds nothing."""
+        """Whether wrong data is the cause of the failure, so that the programs' output adds nothing."""
         results = [one.test.record["result"] if one.test.record is not None else "" for one in self.judged]
         return set(results) <= {"PASS", "FAIL"} and any(one.topic in WRONG_BITS for one in found)
 
     @property
     def next_step(self) -> list[str]:
-        """ "Next step: …", the same words in every output; nothing for PASS and for a simulated fault."""
+        """The line "Next step: …" of every output; [] for PASS and for a simulated fault."""
         step = "" if self.simulated else words.next_step(self.verdict, disturbing_processes(self.judged))
-        step = self.of_all_testcases(step)
+        step = self.with_all_testcases(step)
         if self.verdict is Verdict.NOT_JUDGED and self.are_imports:
             step = "" if all(one.is_of_state for one in self.judged) else COMPARE_IMPORT
-            step = next((text.replace("{who}", one.who) for one in self.findings for text in TOPICS[one.topic]), step)
+            step = next(
+                (text.replace("{who}", one.component) for one in self.findings for text in TOPICS[one.topic]), step
+            )
         if self.verdict is Verdict.FAIL and self.are_imports and self.steps:
             step = self.steps[0]
         if self.verdict is Verdict.NOT_JUDGED and any(one.topic in SLOW and not one.simulated for one in self.findings):
@@ -216,23 +220,23 @@ class Analysis:
 
     @property
     def all_steps(self) -> list[str]:
-        """The steps of a complete output: those of the findings, and that of the verdict if it adds something."""
-        own = [line.removeprefix("Next step: ") for line in self.next_step]
+        """All steps: the steps of the findings, and the step of the verdict if it is more specific."""
+        of_verdict = [line.removeprefix("Next step: ") for line in self.next_step]
         is_general = self.verdict in (Verdict.INCOMPLETE, Verdict.NOT_JUDGED)
-        return self.steps if self.steps and is_general else list(dict.fromkeys([*self.steps, *own]))
+        return self.steps if self.steps and is_general else list(dict.fromkeys([*self.steps, *of_verdict]))
 
     @property
     def only_step(self) -> list[str]:
-        """The next step for an output without the list of steps."""
+        """The line "Next step: …" of an output that shows a single step."""
         is_known = self.verdict is Verdict.INCOMPLETE and self.steps
         return [f"Next step: {self.steps[0]}"] if is_known else self.next_step
 
     @property
     def assessment(self) -> list[str]:
-        """Sentences with the meaning of the verdict for this run, and with what was not measured."""
+        """Sentences about the meaning of the verdict, unmeasured test cases, and the power to detect faults."""
         rest = words.left_out_testcases(self.judged)
         coverage = {result["testcase"]: words.coverage(result) for _, result, _ in self.matrices}
-        unseen = [f"{testcase} {share}" for testcase, share in coverage.items() if share]
+        sampled = [f"{testcase} {share}" for testcase, share in coverage.items() if share]
         measured = [
             (one.test.record, result)
             for one, result, _ in self.matrices
@@ -241,15 +245,15 @@ class Analysis:
         return [
             self.meaning,
             *([f"Not measured, because of --budget: {', '.join(rest)}."] if rest else []),
-            *([f"Of {'; '.join(unseen)}."] if unseen else []),
+            *([f"Of {'; '.join(sampled)}."] if sampled else []),
             *(intermittent.detection_power(measured) if self.verdict <= Verdict.NOT_JUDGED else []),
         ]
 
     @property
     def meaning(self) -> str:
-        """The meaning of the verdict for what this run measured."""
-        some = words.left_out_testcases(self.judged) or any(words.has_nothing_to_do(one) for one in self.judged)
-        good = "All measured data was verified" if some else "Everything was measured and verified"
+        """A sentence about the meaning of the verdict for this run."""
+        is_partial = words.left_out_testcases(self.judged) or any(words.has_nothing_to_do(one) for one in self.judged)
+        good = "All measured data was verified" if is_partial else "Everything was measured and verified"
         if compared := words.compared_share(result for _, result, _ in self.matrices):
             good += f" ({compared})"
         matrices = [matrix for _, _, matrix in self.matrices]
@@ -265,34 +269,34 @@ class Analysis:
             cells = "all cells are inside their references" if is_compared else "no cell needs a reference"
             return f"{good}, and {cells}."
         if self.wants_references:
-            return f"{good}. {lacking(matrices)}"
+            return f"{good}. {missing_references(matrices)}"
         unverified = dict.fromkeys(
             result["testcase"]
             for _, result, _ in self.matrices
             if result["verified"] is None and result["size_bytes"] != 0
         )
         if self.verdict is Verdict.NOT_JUDGED and unverified:
-            no_reference = f" {lacking(matrices)}" if any(matrix.unjudged for matrix in matrices) else ""
+            no_reference = f" {missing_references(matrices)}" if any(matrix.unjudged for matrix in matrices) else ""
             return f"The data of {listed([*unverified])} was not verified.{no_reference}"
-        return OF_VERDICT[self.verdict]
+        return VERDICT_MEANINGS[self.verdict]
 
     @property
     def commands(self) -> list[str]:
-        """The next experiments of the first findings, and after a verdict other than PASS the commands to repeat."""
-        found = list(dict.fromkeys(one.command for one in self.findings if one.command))[:MOST_SURE]
-        again = [] if self.verdict is Verdict.PASS or self.are_imports else self.repeat()[:MOST_COMMANDS]
+        """The next experiments for the first findings, and commands that repeat tests of a run that is not PASS."""
+        found = list(dict.fromkeys(one.command for one in self.findings if one.command))[:MAX_WITH_EVIDENCE]
+        again = [] if self.verdict is Verdict.PASS or self.are_imports else self.repeat()[:MAX_COMMANDS]
         return list(dict.fromkeys([*found, *again]))
 
     def repeat(self) -> list[str]:
-        """The commands that repeat the tests that are DISTURBED, INCOMPLETE or FAIL, the worst first, or the whole run.
+        """The commands that repeat the tests that are DISTURBED or worse, the worst first. A command per partition.
 
-        The test cases of a partition are one command. A run without pairs: the command that chooses what fits.
+        If there are no such commands: the commands that repeat the whole run. If no matrix has a cell: MEASURE.
         """
         if all(one.matrices and not any(any(of.counts.values()) for _, of in one.matrices) for one in self.judged):
-            return [FITTING]
+            return [MEASURE]
         tests = sorted((one for one in self.judged if one.test.hashcode), key=lambda one: -one.verdict)
         failed = [one for one in tests if one.verdict >= Verdict.DISTURBED]
-        if self.run is None or not self.run.rerun:  # several runs have no command of their own
+        if self.run is None or not self.run.rerun:  # several runs have no common command
             return rerun_commands(failed or tests) or self.repeat_all()
         some = rerun_commands(failed) if len(failed) < len(self.judged) else []
         return some or self.repeat_all()
@@ -301,11 +305,11 @@ class Analysis:
         """The commands that repeat the whole run: ReFrame's, or the commands of the records."""
         if self.run is not None and self.run.rerun:
             return [self.run.rerun]
-        return list(dict.fromkeys(map(of_program, self.records))) or [FITTING]
+        return list(dict.fromkeys(map(of_program, self.records))) or [MEASURE]
 
 
-def lacking(matrices: Sequence[MatrixVerdict]) -> str:
-    """A sentence with the number of cells that have no reference, or a reference that does not describe them."""
+def missing_references(matrices: Sequence[MatrixVerdict]) -> str:
+    """A sentence about cells without a reference, or better than their reference allows."""
     compared = sum(matrix.compared for matrix in matrices)
     count = sum(sum(matrix.counts.values()) for matrix in matrices)
     if not compared:
@@ -317,14 +321,14 @@ def lacking(matrices: Sequence[MatrixVerdict]) -> str:
 
 
 def short_samples(judged: Iterable[Judged]) -> int:
-    """The number of short samples per cell that tests requested, which a repetition needs too; 0 for none."""
+    """The number of short samples per cell that tests requested; 0 for none."""
     results = [result for record in words.records_of(judged) for result in record["results"]]
     asked = [(result.get("short_samples") or {}).get("asked", 0) for result in results]
     return max(asked, default=0)
 
 
 def rerun_commands(judged: Sequence[Judged]) -> list[str]:
-    """The commands that repeat tests of ReFrame: one per partition, per node of a sweep and per chosen node."""
+    """The commands that repeat tests of ReFrame, per partition, node of a sweep, and chosen node."""
     short = short_samples(judged)
     chosen: dict[tuple[str, str, str], dict[str, None]] = {}  # {(partition, node of a sweep, other node): hashes}
     for test in (one.test for one in judged if not one.test.fixture):
@@ -336,10 +340,12 @@ def rerun_commands(judged: Sequence[Judged]) -> list[str]:
 def rerun_command(partition: str, hashcodes: Iterable[str], swept: str, short: int = 0, pinned: str = "") -> str:
     """The command that repeats tests of ReFrame.
 
-    swept: the node of a sweep, else "". short: their short samples. pinned: the node of -S on=NODE, else "".
+    swept: the node of a sweep; "" for other tests.
+    short: number of short samples; 0 for none.
+    pinned: the node of -S on=NODE; "" for none.
     """
     chosen = [f"--system={partition}", *(word for code in hashcodes for word in ("-n", f"/{code}"))]
     chosen += session_options("short_samples", short) if short else []
     chosen += ["-S", f"on={pinned}"] if pinned else []
-    again = f"{FITTING} -- {shlex.join(chosen)}"
+    again = f"{MEASURE} -- {shlex.join(chosen)}"
     return (f"{NODES}={shlex.quote(clean(swept))} " if swept else "") + clean(again)

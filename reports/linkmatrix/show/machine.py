@@ -1,7 +1,7 @@
-"""The components of a machine, how they are connected, and which of them are at fault.
+"""The components of a machine, their connections, and the marks of faulty components.
 
-Devices and adapters that reach each other without a host bridge are behind one PCIe switch. Devices of which each pair
-has the same link class are a mesh.
+A device and an adapter are behind the same PCIe switch if the PCI path between them has no host bridge. Devices are a
+mesh if all of their pairs have the same link class.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..judge.rules import name
 from ..judge.verdicts import Verdict
 from ..locate.layout import ONE_SWITCH, UP, part_of, socket, switches_of
 from ..record.units import counted
-from .findings import cells_by, disturbances
+from .findings import cells_with_rule, disturbances
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
@@ -24,10 +24,20 @@ if TYPE_CHECKING:
     from ..runs.judging import Judged
     from .analysis import Analysis
 
-MOST_ADAPTERS = 16  # of a node
-MOST_CELLS = 3  # with wrong data: those that are named
-LEAST_OF_MESH = 3  # devices; two are a pair
-OF_PLACES = ("X", "", "CORE", "NODE", "SYS", "PHB", "NET", *ONE_SWITCH)  # classes that follow from where devices are
+MAX_ADAPTERS = 16  # of a node
+MAX_CELLS = 3  # named cells with wrong data
+MIN_MESH = 3  # devices of a mesh; two devices are a pair
+#: Link classes that follow from the positions of devices.
+POSITION_CLASSES = (
+    "X",
+    "",
+    "CORE",
+    "NODE",
+    "SYS",
+    "PHB",
+    "NET",
+    *ONE_SWITCH,
+)  # link classes that follow from the positions of devices
 MEANINGS = {
     "PIX": "over one PCIe bridge at most",
     "PXB": "over several PCIe bridges, and no host bridge",
@@ -37,7 +47,7 @@ MEANINGS = {
     "NET": "between nodes, over the network",
     "CORE": "between cores of one NUMA node",
 }
-#: Label of a marked device by the end of the kind of its finding.
+#: {suffix of the kind of a finding: word of its mark}
 DIRECTIONS = {"egress": "slow out", "ingress": "slow in"}
 Record = Mapping[str, Any]
 Member = tuple[str, str]  # ("device" or "adapter", its label or name)
@@ -45,7 +55,7 @@ Part = tuple[str, Any]  # as in `Mark.parts`
 
 
 class Adapter(NamedTuple):
-    """A network adapter; rate: "400 Gb/sec"."""
+    """A network adapter. rate: such as "400 Gb/sec"."""
 
     name: str
     rate: str
@@ -53,7 +63,7 @@ class Adapter(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The components behind one PCIe switch, or the components of a NUMA node that are behind no switch."""
+    """The components behind a PCIe switch, or the components of a NUMA node without a known switch."""
 
     devices: tuple[str, ...]
     adapters: tuple[Adapter, ...]
@@ -61,24 +71,24 @@ class Group(NamedTuple):
 
     @property
     def columns(self) -> int:
-        """The number of components next to each other."""
+        """The number of components side by side in the drawing."""
         return max(len(self.devices), len(self.adapters))
 
 
 class Socket(NamedTuple):
-    """A NUMA node; number: None if it is not known."""
+    """A NUMA node. number: None if unknown."""
 
     number: int | None
     groups: tuple[Group, ...]
 
     @property
     def columns(self) -> int:
-        """The number of components next to each other."""
+        """The number of components side by side in the drawing."""
         return sum(group.columns for group in self.groups)
 
 
 class Node(NamedTuple):
-    """A node; left_out: the number of adapters that are not drawn."""
+    """A node. left_out: number of adapters that are not drawn."""
 
     name: str
     sockets: tuple[Socket, ...]
@@ -86,7 +96,7 @@ class Node(NamedTuple):
 
     @property
     def columns(self) -> int:
-        """The number of components next to each other."""
+        """The number of components side by side in the drawing."""
         return sum(one.columns for one in self.sockets)
 
     @property
@@ -100,45 +110,47 @@ class Node(NamedTuple):
         return [label for group in self.groups for label in group.devices]
 
 
-class Connected(NamedTuple):
-    """Devices of one link class: a mesh, or a pair."""
+class LinkedDevices(NamedTuple):
+    """A mesh or a pair of devices, and its link class."""
 
     link_class: str
     labels: tuple[str, ...]
 
 
 class Machine(NamedTuple):
-    """The nodes of a record and what connects their devices."""
+    """The nodes of a record, and the meshes and pairs of devices."""
 
     nodes: tuple[Node, ...]
-    meshes: tuple[Connected, ...]
-    pairs: tuple[Connected, ...]
+    meshes: tuple[LinkedDevices, ...]
+    pairs: tuple[LinkedDevices, ...]
 
 
 class Mark(NamedTuple):
-    """A component at fault, or disturbed by another process.
+    """A mark on a faulty component, or on a component that another process used.
 
-    parts: the marked parts of the drawing: ("device", label), ("pair", (source, destination)), ("adapter", (node,
-    name)), ("switch", label of a device behind it), ("socket", (node, number)), ("class", link class), ("node", name);
-    empty for a component outside the drawing, such as a leaf switch. who: its name. word: "slow out". where: the
-    test cases.
+    parts: the marked parts of the drawing; empty for a component outside the drawing, such as a leaf switch. A part is
+        ("device", label), ("pair", (source, destination)), ("adapter", (node, name)), ("switch", label of a device
+        behind it), ("socket", (node, number)), ("class", link class) or ("node", name).
+    component: its name.
+    word: such as "slow out".
+    testcases: the test cases that show the mark.
     """
 
     verdict: Verdict
     parts: tuple[Part, ...]
-    who: str
+    component: str
     word: str
-    where: tuple[str, ...]
+    testcases: tuple[str, ...]
 
     def __str__(self) -> str:
-        """ "gpu3, slow out: device_to_device_memcpy_write_ce and 3 other test cases"."""
-        more = f" and {counted(len(self.where) - 1, 'other test case')}" if len(self.where) > 1 else ""
+        """The mark as text: "gpu3, slow out: device_to_device_memcpy_write_ce and 3 other test cases"."""
+        more = f" and {counted(len(self.testcases) - 1, 'other test case')}" if len(self.testcases) > 1 else ""
         drawn = "" if self.parts else ", which the drawing does not contain"
-        return f"{self.who}, {self.word}{drawn}: {self.where[0]}{more}"
+        return f"{self.component}, {self.word}{drawn}: {self.testcases[0]}{more}"
 
 
-def machine_of(record: Record) -> Machine:
-    """The machine that the topology, devices and adapters of a record describe."""
+def machine_from(record: Record) -> Machine:
+    """The machine, from the topology, devices and adapters of a record."""
     by_node: dict[str, list[Record]] = {}
     for device in record["devices"]:
         by_node.setdefault(device["node"], []).append(device)
@@ -149,25 +161,25 @@ def machine_of(record: Record) -> Machine:
 
 
 def classes_of(record: Record) -> dict[Pair, str]:
-    """{(device, other device): link class}, each pair once; empty if the record has no link classes."""
+    """{(device, other device): link class}, for each pair in one order; {} if the record has no link classes."""
     classes = record["topology"]["link_class"]
     labels = record["topology"]["labels"] if classes else []
     pairs = combinations(range(len(labels)), 2)
     return {(labels[a], labels[b]): classes[a][b] or classes[b][a] for a, b in pairs}
 
 
-def meshes_and_pairs(classes: Mapping[Pair, str]) -> tuple[list[Connected], list[Connected]]:
-    """The meshes, and the pairs outside meshes; only of classes that are links."""
+def meshes_and_pairs(classes: Mapping[Pair, str]) -> tuple[list[LinkedDevices], list[LinkedDevices]]:
+    """(meshes, pairs outside meshes), without POSITION_CLASSES."""
     meshes, pairs = [], []
-    for link in dict.fromkeys(one for one in classes.values() if one not in OF_PLACES):
+    for link in dict.fromkeys(one for one in classes.values() if one not in POSITION_CLASSES):
         of_class = [pair for pair, one in classes.items() if one == link]
         for members in connected_sets(of_class):
             inside = [pair for pair in of_class if pair[0] in members]
             complete = len(inside) == len(members) * (len(members) - 1) // 2
-            if complete and len(members) >= LEAST_OF_MESH:
-                meshes.append(Connected(link, tuple(members)))
+            if complete and len(members) >= MIN_MESH:
+                meshes.append(LinkedDevices(link, tuple(members)))
             else:
-                pairs += [Connected(link, pair) for pair in inside]
+                pairs += [LinkedDevices(link, pair) for pair in inside]
     return meshes, pairs
 
 
@@ -184,7 +196,7 @@ def connected_sets(pairs: Iterable[tuple[Any, Any]]) -> list[list[Any]]:
 
 
 def node_of(record: Record, node: str, devices: Sequence[Record], classes: Mapping[Pair, str]) -> Node:
-    """A node with its devices and adapters; adapters near to a device come first."""
+    """A node with its devices and adapters. If adapters are left out, adapters near a device are kept."""
     host = record["host"]["name"]
     ports = [port for port in record.get("adapters", []) if port["place"].get("node", host) == node]
     every = {port["name"]: port for port in ports}
@@ -195,7 +207,7 @@ def node_of(record: Record, node: str, devices: Sequence[Record], classes: Mappi
     up = {port["name"] for port in ports if (port["state"] or "unknown") in UP}
     adapters = {
         adapter: Adapter(adapter, (every[adapter]["rate"] or "").split(" (")[0], adapter in up)
-        for adapter in sorted(every, key=lambda adapter: not near[adapter])[:MOST_ADAPTERS]
+        for adapter in sorted(every, key=lambda adapter: not near[adapter])[:MAX_ADAPTERS]
     }
     numa: dict[Member, int | None] = {("device", device["label"]): device["numa"] for device in devices}
     numa |= {("adapter", adapter): every[adapter]["numa"] for adapter in adapters}
@@ -206,25 +218,25 @@ def node_of(record: Record, node: str, devices: Sequence[Record], classes: Mappi
     for behind in connected_sets(switched):
         if members := [one for one in behind if one in numa]:
             number = next((numa[one] for one in members if numa[one] is not None), None)
-            groups.append((number, group_of(members, adapters, switch=True)))
+            groups.append((number, make_group(members, adapters, switch=True)))
     taken = {member for behind in connected_sets(switched) for member in behind}
     alone = [member for member in numa if member not in taken]
     for number in dict.fromkeys(numa[member] for member in alone):
         members = [member for member in alone if numa[member] == number]
-        groups.append((number, group_of(members, adapters, switch=False)))
+        groups.append((number, make_group(members, adapters, switch=False)))
     numbers = sorted({number for number, _ in groups}, key=lambda number: (number is None, number))
     sockets = [Socket(number, tuple(one for at, one in groups if at == number)) for number in numbers]
     return Node(node, tuple(sockets), len(every) - len(adapters))
 
 
-def group_of(members: Sequence[Member], adapters: Mapping[str, Adapter], switch: bool) -> Group:
-    """The group of these components: devices in the order of their numbers, and adapters."""
+def make_group(members: Sequence[Member], adapters: Mapping[str, Adapter], switch: bool) -> Group:
+    """Makes a group, with devices in the order of their numbers. switch: whether it is behind a PCIe switch."""
     devices = sorted((label for kind, label in members if kind == "device"), key=lambda label: (len(label), label))
     return Group(tuple(devices), tuple(adapters[one] for kind, one in members if kind == "adapter"), switch)
 
 
 def class_lines(record: Record) -> list[str]:
-    """A sentence for each link class: how many pairs have it, and its meaning."""
+    """A sentence per link class: its number of pairs, and its meaning."""
     counts = Counter(classes_of(record).values())
     every = sum(counts.values())
     lines = []
@@ -236,57 +248,57 @@ def class_lines(record: Record) -> list[str]:
     return lines
 
 
-def marks_of(analysis: Analysis, tests: Iterable[Judged]) -> list[Mark]:
-    """The marks of some tests, each part once, the worst first."""
+def merged_marks(analysis: Analysis, tests: Iterable[Judged]) -> list[Mark]:
+    """The marks of tests without duplicates, the worst first."""
     found: dict[tuple[Any, ...], Mark] = {}
-    for mark in (mark for one in tests for mark in marked_in(analysis, one)):
-        key = (mark.parts, mark.who, mark.word)
+    for mark in (mark for one in tests for mark in test_marks(analysis, one)):
+        key = (mark.parts, mark.component, mark.word)
         known = found.get(key, mark)
-        where = tuple(dict.fromkeys([*known.where, *mark.where]))
-        found[key] = known._replace(verdict=max(known.verdict, mark.verdict), where=where)
+        testcases = tuple(dict.fromkeys([*known.testcases, *mark.testcases]))
+        found[key] = known._replace(verdict=max(known.verdict, mark.verdict), testcases=testcases)
     return sorted(found.values(), key=lambda mark: -mark.verdict)
 
 
-def marked_in(analysis: Analysis, one: Judged) -> Iterator[Mark]:
-    """The marks of a test: components of findings, disturbed components, and cells that no component explains."""
+def test_marks(analysis: Analysis, one: Judged) -> Iterator[Mark]:
+    """Yields the marks of a test: components of findings, disturbed components, and unexplained cells."""
     record = one.test.record or {}
     for result, matrix in one.matrices:
-        where = (result["testcase"],)
+        testcases = (result["testcase"],)
         if matrix.counts[Verdict.DISTURBED]:
-            yield from disturbed_in(record, result)
+            yield from disturbance_marks(record, result)
         found = analysis.diagnosis(one, result, matrix)
-        for finding, who, verdict in zip(found.findings, found.components, found.verdicts, strict=True):
+        for finding, component, verdict in zip(found.findings, found.components, found.verdicts, strict=True):
             word = "no value" if finding.missing else DIRECTIONS.get(finding.kind.rpartition("_")[2], "slow")
-            yield Mark(verdict, tuple(parts_of(finding, who, record, matrix)), who, word, where)
+            yield Mark(verdict, tuple(finding_parts(finding, component, record, matrix)), component, word, testcases)
         for pair, word in marked_cells(found.findings, matrix).items() if not matrix.problem else ():
-            yield Mark(matrix.cells[pair].verdict, (("pair", pair),), name(pair), word, where)
+            yield Mark(matrix.cells[pair].verdict, (("pair", pair),), name(pair), word, testcases)
 
 
-def disturbed_in(record: Record, result: Record) -> Iterator[Mark]:
-    """The marks of devices, adapters and nodes that another process used while a result was measured."""
+def disturbance_marks(record: Record, result: Record) -> Iterator[Mark]:
+    """Yields the marks of devices, adapters and nodes that another process used during a measurement."""
     labels = {device["label"] for device in record.get("devices", [])}
     for one, _, _ in disturbances(record, result):
         where, node = one["where"], one["node"]
         kind = "device" if where in labels else "adapter" if one["kind"] == "adapter" else "node"
         part = {"device": where, "adapter": (node, where), "node": node}[kind]
-        who = where if kind != "node" else node
-        yield Mark(Verdict.DISTURBED, ((kind, part),), who, "other process", (result["testcase"],))
+        component = where if kind != "node" else node
+        yield Mark(Verdict.DISTURBED, ((kind, part),), component, "other process", (result["testcase"],))
 
 
 def marked_cells(found: Sequence[Finding], matrix: MatrixVerdict) -> dict[Pair, str]:
-    """{cell: its label} of cells that no component explains: wrong data, more than a path can carry, no value."""
-    cells = {pair: "wrong data" for pair in cells_by(matrix, "corrupt")[:MOST_CELLS]}
-    cells |= {pair: "too fast" for pair in cells_by(matrix, "impossible")[:1]}
+    """{cell: word of its mark}, for cells with wrong data, above the limit of their path, or without a value."""
+    cells = {pair: "wrong data" for pair in cells_with_rule(matrix, "corrupt")[:MAX_CELLS]}
+    cells |= {pair: "too fast" for pair in cells_with_rule(matrix, "impossible")[:1]}
     if not any(finding.missing for finding in found):
-        cells |= {pair: "no value" for pair in cells_by(matrix, "not measured", last="not-run")[:1]}
+        cells |= {pair: "no value" for pair in cells_with_rule(matrix, "not measured", last="not-run")[:1]}
     if all(finding.within_tolerance for finding in found):
         failed = [pair for pair, cell in matrix.worst_cells(1)[0] if cell.verdict is Verdict.FAIL or cell.value is None]
         cells |= {pair: "off" if matrix.cells[pair].value is not None else "no value" for pair in failed} | cells
     return cells
 
 
-def parts_of(finding: Finding, who: str, record: Record, matrix: MatrixVerdict) -> Iterator[Part]:
-    """The parts of a drawing that a finding is about."""
+def finding_parts(finding: Finding, component: str, record: Record, matrix: MatrixVerdict) -> Iterator[Part]:
+    """Yields the parts of the drawing that belong to a finding. component: its name. See `Mark.parts`."""
     kind, subject, of = part_of(finding.kind), finding.subject, matrix.subset.matrix
     devices = record.get("devices", [])
     if finding.kind in ("link", "cell") and isinstance(subject, tuple):
@@ -295,29 +307,29 @@ def parts_of(finding: Finding, who: str, record: Record, matrix: MatrixVerdict) 
         if finding.kind == "link":
             yield "pair", (of.rows[b], of.columns[a])
     elif kind in ("device", "egress", "ingress", "links", "network"):
-        yield ("device" if any(who == device["label"] for device in devices) else "node"), who
+        yield ("device" if any(component == device["label"] for device in devices) else "node"), component
     elif kind in ("nic", "nics"):
-        names, _, node = who.rpartition(" of ")
+        names, _, node = component.rpartition(" of ")
         yield from (("adapter", (node, adapter)) for adapter in names.split(", "))
     elif kind == "switch":
         behind = switches_of(record, devices)
-        yield from (("switch", device["label"]) for device in devices if behind(device) == who)
+        yield from (("switch", device["label"]) for device in devices if behind(device) == component)
     elif kind == "socket":
-        found = {(device["node"], device["numa"]) for device in devices if socket(device) == who}
+        found = {(device["node"], device["numa"]) for device in devices if socket(device) == component}
         yield from (("socket", one) for one in sorted(found))
     elif kind == "class":
-        yield "class", who
+        yield "class", component
     elif kind in ("node", "node_pair", "inside", "between_sockets"):
-        nodes = who.removeprefix("nodes ").split(" and ") if finding.kind == "node_pair" else [who]
+        nodes = component.removeprefix("nodes ").split(" and ") if finding.kind == "node_pair" else [component]
         yield from (("node", node) for node in nodes)
 
 
 def marked_devices(record: Record, marks: Iterable[Mark]) -> dict[str, list[str]]:
-    """{device: the marks of the device, of an adapter near to it or of its node}."""
+    """{device: texts of the marks on the device, on an adapter near it, or on its node}."""
     found: dict[str, list[str]] = {}
     for mark in marks:
         for device in record["devices"]:
             near = {("adapter", (device["node"], adapter)) for adapter in device["nics"]}
             if {("device", device["label"]), ("node", device["node"]), *near} & set(mark.parts):
-                found.setdefault(device["label"], []).append(f"{mark.who}: {mark.word}")
+                found.setdefault(device["label"], []).append(f"{mark.component}: {mark.word}")
     return found

@@ -1,7 +1,7 @@
-"""The drawing of a machine as shapes of an SVG whose colours are classes of the page's style sheet.
+"""The drawing of a machine, as shapes of an SVG. The page's style sheet has the colours.
 
-Devices are in a row, inside the boxes of their NUMA nodes and nodes. Links are above the devices; PCIe switches and
-network adapters are below. A component at fault has a thick border, a glyph and a word.
+Devices are in a row, inside the boxes of their NUMA nodes and nodes. Links are above the devices. PCIe switches and
+network adapters are below the devices. A marked component has a thick border, a glyph and a word.
 """
 
 from __future__ import annotations
@@ -12,31 +12,43 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..judge.verdicts import Verdict
 from ..record.units import counted
 from . import words
-from .machine import Connected, Group, Machine, Mark, Node, Part, Socket, class_lines, classes_of, machine_of, marks_of
+from .machine import (
+    Group,
+    LinkedDevices,
+    Machine,
+    Mark,
+    Node,
+    Part,
+    Socket,
+    class_lines,
+    classes_of,
+    machine_from,
+    merged_marks,
+)
 from .matrix_text import MOST_ENDPOINTS
 
 if TYPE_CHECKING:
     from ..runs.judging import Judged
     from .analysis import Analysis
 
-MOST_COUNTED = 256  # endpoints whose pairs are counted by link class
-MOST_DRAWINGS = 4  # of a run of several machines
-MOST_NAMED_PAIRS = 4  # arcs with a label of their link class
-MOST_LETTERS = 32  # of a name; a longer name keeps its ends
-# units of a drawing are CSS pixels where the page is wide enough
+MAX_COUNTED = 256  # endpoints whose pairs are counted by link class
+MAX_DRAWINGS = 4  # of a run of several machines
+MAX_NAMED_PAIRS = 4  # arcs with a label of their link class
+MAX_LETTERS = 32  # of a name; the middle of a longer name is left out
+# units are CSS pixels, if the page is wide enough
 WIDTH = 1000  # of a row of nodes
 WIDE = 1500  # a wider drawing is scrolled on a screen, because its texts would be too small
 MARGIN, PAD, GAP = 2, 10, 14
-BESIDE = PAD + 8  # room beside the text in a box
-NARROWEST, WIDEST = 48, 104  # of a column, where its names need no more
-LETTER, SMALL, BOLD = 7.4, 6.6, 8.2  # average width of a letter of each kind of text
+TEXT_MARGIN = PAD + 8  # between the text and the border of a box
+MIN_COLUMN, MAX_COLUMN = 48, 104  # width of a column; a longer name widens its column
+LETTER, SMALL, BOLD = 7.4, 6.6, 8.2  # average width of a letter, per style of text
 BOX, SWITCH, BAR, LINE = 36, 20, 18, 18  # heights
-ARC, STEP, MOST_ARC = 34, 12, 110  # height of an arc between neighbours, of each further column, of the highest arc
+ARC, STEP, MAX_ARC = 34, 12, 110  # heights: of an arc between neighbours, added per column, and maximum
 Marks = Mapping[Part, Mark]
 
 
 class Shape(NamedTuple):
-    """An element of the SVG; style: its class."""
+    """An element of the SVG. style: class of the style sheet. title: tooltip."""
 
     tag: str
     style: str
@@ -46,7 +58,7 @@ class Shape(NamedTuple):
 
 
 class Box(NamedTuple):
-    """A device or an adapter: its name, the text below, and how it looks."""
+    """The box of a device or adapter: style class, tooltip, name, and a text below the name."""
 
     style: str
     title: str
@@ -55,33 +67,33 @@ class Box(NamedTuple):
 
     @property
     def room(self) -> float:
-        """The width that its texts need."""
-        return max(len(self.name) * LETTER, len(self.text) * SMALL) + BESIDE
+        """The width that the texts need."""
+        return max(len(self.name) * LETTER, len(self.text) * SMALL) + TEXT_MARGIN
 
 
 def drawings(analysis: Analysis) -> list[dict[str, Any]]:
-    """The drawing of each machine of a run: machines with a component at fault first, MOST_DRAWINGS at most."""
+    """Up to MAX_DRAWINGS drawings of the machines of a run; machines with marks come first. See `drawing`."""
     found = [shown for tests in analysis.machines if (shown := drawing(analysis, tests))]
-    return sorted(found, key=lambda one: not one["marked"])[:MOST_DRAWINGS]
+    return sorted(found, key=lambda one: not one["marked"])[:MAX_DRAWINGS]
 
 
 def drawing(analysis: Analysis, tests: Sequence[Judged]) -> dict[str, Any] | None:
-    """The drawing of one machine for the template of the page; None if its record contains no connections."""
+    """The values for the page's template about one machine; None if its record contains no connections."""
     record = max(words.records_of(tests), key=lambda one: len(one.get("adapters", [])))
     count = len(record["devices"])
     if count < 2 or (count <= MOST_ENDPOINTS and not any(classes_of(record).values())):
         return None
-    marks = marks_of(analysis, tests)
+    marks = merged_marks(analysis, tests)
     shown: dict[str, Any] = {
         "name": record["host"]["name"],
         "marked": [{"text": str(mark), **words.marks(mark.verdict)} for mark in marks],
-        "classes": class_lines(record) if count <= MOST_COUNTED else [],
+        "classes": class_lines(record) if count <= MAX_COUNTED else [],
         "left_out": "",
     }
     if count > MOST_ENDPOINTS:
         where = "; the record has the link class of every pair" if record["topology"]["link_class"] else ""
         return shown | {"left_out": f"{count} endpoints: above {MOST_ENDPOINTS} there is no drawing{where}."}
-    machine = machine_of(record)
+    machine = machine_from(record)
     shapes, width, height = Canvas(machine, marks).drawn()
     size = {"wide": width > WIDE, "width": width, "height": height}
     shown |= {"classes": shown["classes"] + notes(machine), "alt": alternative(machine, marks)}
@@ -89,7 +101,7 @@ def drawing(analysis: Analysis, tests: Sequence[Judged]) -> dict[str, Any] | Non
 
 
 def notes(machine: Machine) -> list[str]:
-    """A line for adapters that are not drawn, and a line for each shortened name."""
+    """Lines about adapters that are not drawn, and about shortened names."""
     lines = [
         f"{counted(node.left_out, 'adapter')} of {node.name} without a device near to them left out"
         for node in machine.nodes
@@ -103,67 +115,67 @@ def notes(machine: Machine) -> list[str]:
 
 
 def alternative(machine: Machine, marks: Sequence[Mark]) -> str:
-    """The drawing in words, as its alternative text."""
-    told = []
+    """The alternative text of a drawing."""
+    parts = []
     for node in machine.nodes:
         for socket in node.sockets:
             where = node.name + (f", NUMA node {socket.number}" if socket.number is not None else "")
             devices = [label for group in socket.groups for label in group.devices]
             adapters = [adapter.name for group in socket.groups for adapter in group.adapters]
-            told.append(f"{where}: {', '.join([*devices, *adapters])}")
-    told += [f"{one.link_class} between all of {', '.join(one.labels)}" for one in machine.meshes]
-    told += [f"{one.link_class} between {' and '.join(one.labels)}" for one in machine.pairs[:MOST_NAMED_PAIRS]]
-    return "; ".join([*told, *(f"marked: {mark.who}, {mark.word}" for mark in marks if mark.parts)])
+            parts.append(f"{where}: {', '.join([*devices, *adapters])}")
+    parts += [f"{one.link_class} between all of {', '.join(one.labels)}" for one in machine.meshes]
+    parts += [f"{one.link_class} between {' and '.join(one.labels)}" for one in machine.pairs[:MAX_NAMED_PAIRS]]
+    return "; ".join([*parts, *(f"marked: {mark.component}, {mark.word}" for mark in marks if mark.parts)])
 
 
 def shortened(name: str) -> str:
-    """A name with at most MOST_LETTERS letters."""
-    half = (MOST_LETTERS - 1) // 2
-    return name if len(name) <= MOST_LETTERS else f"{name[:half]}…{name[-half:]}"
+    """A name, with "…" in its middle if it has more than MAX_LETTERS letters."""
+    half = (MAX_LETTERS - 1) // 2
+    return name if len(name) <= MAX_LETTERS else f"{name[:half]}…{name[-half:]}"
 
 
-def room_of(row: Sequence[Node], column: int) -> int:
-    """The width of a row of nodes with columns of this width."""
+def row_width(row: Sequence[Node], column: int) -> int:
+    """The width of a row of nodes. column: width of a column."""
     boxes = sum(2 * PAD + (2 * PAD + GAP) * len(node.sockets) - GAP for node in row)
     return 2 * MARGIN + boxes + GAP * (len(row) - 1) + column * sum(node.columns for node in row)
 
 
 class Canvas:
-    """Draws a machine. devices: {label: (middle, top) of its box}."""
+    """Draws a machine. devices: {label: (x of the middle, y of the top) of its box}."""
 
     def __init__(self, machine: Machine, marks: Sequence[Mark]) -> None:
         self.machine = machine
-        self.marked: Marks = {part: mark for mark in reversed(marks) for part in mark.parts}  # the worst stays
+        self.marked: Marks = {part: mark for mark in reversed(marks) for part in mark.parts}  # the worst mark wins
         self.shapes: list[Shape] = []
         self.devices: dict[str, tuple[int, int]] = {}
-        least = max(NARROWEST, *(int(width) + 1 for node in machine.nodes for width in self.columns_for(node)))
+        least = max(MIN_COLUMN, *(int(width) + 1 for node in machine.nodes for width in self.columns_for(node)))
         self.rows: list[list[Node]] = [[]]
         for node in machine.nodes:
-            if self.rows[-1] and room_of([*self.rows[-1], node], least) > WIDTH:
+            if self.rows[-1] and row_width([*self.rows[-1], node], least) > WIDTH:
                 self.rows.append([])
             self.rows[-1].append(node)
-        free = WIDTH - max(room_of(row, 0) for row in self.rows)
+        free = WIDTH - max(row_width(row, 0) for row in self.rows)
         most = max(sum(node.columns for node in row) for row in self.rows)
-        self.column = max(least, min(WIDEST, free // max(1, most)))
+        self.column = max(least, min(MAX_COLUMN, free // max(1, most)))
         self.arcs = {(one.labels[0], one.labels[1]): one.link_class for one in machine.pairs}
         for kind, key in self.marked:
             if kind == "pair" and key not in self.arcs and key[::-1] not in self.arcs:
-                self.arcs[key] = ""  # drawn only because it is at fault
+                self.arcs[key] = ""  # drawn only because it is marked
 
     def columns_for(self, node: Node) -> Iterator[float]:
-        """The widths of a column that each text of a node needs."""
-        name, sides = self.look("node", node.name)[0] + shortened(node.name), 2 * PAD * (len(node.sockets) - 1)
+        """Yields the column widths that the texts of a node need."""
+        name, sides = self.mark_style("node", node.name)[0] + shortened(node.name), 2 * PAD * (len(node.sockets) - 1)
         yield (len(name) * BOLD - sides) / node.columns
         for socket in node.sockets:
             yield len(self.socket_text(node, socket)) * SMALL / socket.columns
             for group in socket.groups:
                 if group.switch:
-                    yield (len(self.switch(group)[0]) * SMALL + BESIDE) / group.columns
+                    yield (len(self.switch(group)[0]) * SMALL + TEXT_MARGIN) / group.columns
                 for boxes in self.boxes_of(node, group):
                     yield from (box.room * len(boxes) / group.columns for box in boxes)
 
-    def look(self, kind: str, key: Any) -> tuple[str, str, str]:
-        """(glyph before its name, style classes, word) of a component; only the classes if it is not at fault."""
+    def mark_style(self, kind: str, key: Any) -> tuple[str, str, str]:
+        """(glyph before the name, style classes, word) of a part; without a mark, glyph and word are ""."""
         mark = self.marked.get((kind, key))
         if mark is None:
             return "", kind, ""
@@ -172,23 +184,23 @@ class Canvas:
     def socket_text(self, node: Node, socket: Socket) -> str:
         """The label of a NUMA node."""
         number = "not known" if socket.number is None else socket.number
-        return f"{self.look('socket', (node.name, socket.number))[0]}NUMA node {number}"
+        return f"{self.mark_style('socket', (node.name, socket.number))[0]}NUMA node {number}"
 
     def switch(self, group: Group, room: int = 0) -> tuple[str, str]:
-        """(label, style) of a PCIe switch, which has no name; a shorter label if there is no room."""
+        """(label, style classes) of a PCIe switch. room: width for the label."""
         key = next((label for label in group.devices if ("switch", label) in self.marked), "")
-        glyph, style, _ = self.look("switch", key)
+        glyph, style, _ = self.mark_style("switch", key)
         whole = f"{glyph}PCIe switch"
-        return whole if len(whole) * SMALL + BESIDE <= room else f"{glyph}switch", style
+        return whole if len(whole) * SMALL + TEXT_MARGIN <= room else f"{glyph}switch", style
 
     def boxes_of(self, node: Node, group: Group) -> tuple[list[Box], list[Box]]:
-        """(devices, adapters) of a group."""
+        """(boxes of the devices, boxes of the adapters) of a group."""
         devices, adapters = [], []
         for label in group.devices:
-            glyph, style, word = self.look("device", label)
+            glyph, style, word = self.mark_style("device", label)
             devices.append(Box(style, label, glyph + shortened(label.removeprefix(f"{node.name}:")), word))
         for one in group.adapters:
-            glyph, style, word = self.look("adapter", (node.name, one.name))
+            glyph, style, word = self.mark_style("adapter", (node.name, one.name))
             text = word or (one.rate.replace("b/sec", "") if one.up else "down")
             title = f"{one.name}, {one.rate or 'rate not known'}"
             adapters.append(Box(style + " down" * (not one.up), title, glyph + shortened(one.name), shortened(text)))
@@ -204,11 +216,11 @@ class Canvas:
         self.shapes.append(self.rectangle(style, x, y, width, height))
 
     def text(self, style: str, x: int, y: int, text: str) -> None:
-        """Draws a line of text; of style "middle", around x."""
+        """Draws a line of text. With the style "middle", x is the middle of the text."""
         self.shapes.append(Shape("text", style, (("x", x), ("y", y)), text))
 
     def path(self, style: str, d: str, title: str = "") -> None:
-        """Draws a line."""
+        """Draws a path. d: as in SVG."""
         self.shapes.append(Shape("path", style, (("d", d),), title=title))
 
     def drawn(self) -> tuple[list[Shape], int, int]:
@@ -219,19 +231,19 @@ class Canvas:
         within = [ends for ends in self.arcs if set(ends) <= self.devices.keys()]
         within.sort(key=lambda ends: ("pair", ends) in self.marked or ("pair", ends[::-1]) in self.marked)  # on top
         for number, ends in enumerate(within):
-            self.draw_arc(ends, self.arcs[ends] if len(self.arcs) <= MOST_NAMED_PAIRS else "", number)
-        return self.shapes, max(room_of(row, self.column) for row in self.rows), y - GAP + MARGIN
+            self.draw_arc(ends, self.arcs[ends] if len(self.arcs) <= MAX_NAMED_PAIRS else "", number)
+        return self.shapes, max(row_width(row, self.column) for row in self.rows), y - GAP + MARGIN
 
     def draw_row(self, row: Sequence[Node], y: int) -> int:
-        """Draws nodes next to each other, below the network between them. Returns the y below them."""
+        """Draws the nodes of a row, and the network above if there are several nodes. Returns the y below the row."""
         several = len(self.machine.nodes) > 1
         if several:
-            self.box("bar net", MARGIN, y, room_of(row, self.column) - 2 * MARGIN, BAR)
+            self.box("bar net", MARGIN, y, row_width(row, self.column) - 2 * MARGIN, BAR)
             self.text("on-bar", MARGIN + 8, y + 13, "NET: the network between the nodes")
             y += BAR + GAP
         x, bottom = MARGIN, y
         for node in row:
-            width = room_of([node], self.column) - 2 * MARGIN
+            width = row_width([node], self.column) - 2 * MARGIN
             if several:
                 self.path("tie", f"M{x + width // 2} {y - GAP}V{y}")
             bottom = max(bottom, self.draw_node(node, x, y, width))
@@ -239,16 +251,16 @@ class Canvas:
         return bottom
 
     def draw_node(self, node: Node, x: int, y: int, width: int) -> int:
-        """Draws the box of a node with its components. Returns the y below it."""
+        """Draws a node with its components. Returns the y below the node."""
         place, devices = len(self.shapes), node.devices
         meshes = [mesh for mesh in self.machine.meshes if set(devices) & set(mesh.labels)]
         within = [ends for ends in self.arcs if set(devices) & set(ends)]
         spans = [
             abs(devices.index(a) - devices.index(b)) if {a, b} <= set(devices) else len(devices) for a, b in within
         ]
-        self.text("name", x + PAD, y + 14, self.look("node", node.name)[0] + shortened(node.name))
+        self.text("name", x + PAD, y + 14, self.mark_style("node", node.name)[0] + shortened(node.name))
         bars = y + LINE + 6
-        top = bars + len(meshes) * (BAR + 8) + (min(MOST_ARC, ARC + STEP * max(spans)) if spans else 0) + PAD
+        top = bars + len(meshes) * (BAR + 8) + (min(MAX_ARC, ARC + STEP * max(spans)) if spans else 0) + PAD
         left, bottom, ties = x + PAD, top, len(self.shapes)
         for socket in node.sockets:
             wide = 2 * PAD + self.column * socket.columns
@@ -256,12 +268,12 @@ class Canvas:
             left += wide + GAP
         of_meshes = (self.mesh_shapes(mesh, devices, bars + at * (BAR + 8)) for at, mesh in enumerate(meshes))
         self.shapes[ties:ties] = [shape for shapes in of_meshes for shape in shapes]
-        edge = self.rectangle(self.look("node", node.name)[1], x, y, width, bottom + PAD - y, round_=6)
+        edge = self.rectangle(self.mark_style("node", node.name)[1], x, y, width, bottom + PAD - y, round_=6)
         self.shapes.insert(place, edge)  # below its components
         return bottom + PAD
 
-    def mesh_shapes(self, mesh: Connected, devices: Sequence[str], y: int) -> Iterator[Shape]:
-        """A bar over the devices of a mesh, and a line to each of them."""
+    def mesh_shapes(self, mesh: LinkedDevices, devices: Sequence[str], y: int) -> Iterator[Shape]:
+        """Yields a bar over the devices of a mesh, and a line to each device."""
         of_node = [self.devices[label] for label in mesh.labels if label in devices]
         half = (self.column - PAD) // 2
         left, right = min(x for x, _ in of_node) - half, max(x for x, _ in of_node) + half
@@ -277,20 +289,20 @@ class Canvas:
         yield Shape("text", style, (("x", left + 8), ("y", y + 13)), text + at_fault)
 
     def draw_socket(self, node: Node, socket: Socket, x: int, y: int, width: int) -> int:
-        """Draws the box of a NUMA node; all of a node have one height. Returns the y below it."""
-        of_switches = (SWITCH + GAP) * any(group.switch for group in node.groups)
-        of_adapters = (BOX + GAP) * any(group.adapters for group in node.groups)
-        height = PAD + BOX + of_switches + of_adapters + LINE + 4
-        self.box(self.look("socket", (node.name, socket.number))[1], x, y, width, height)
+        """Draws a NUMA node. All NUMA nodes of a node have the same height. Returns the y below the NUMA node."""
+        switch_height = (SWITCH + GAP) * any(group.switch for group in node.groups)
+        adapter_height = (BOX + GAP) * any(group.adapters for group in node.groups)
+        height = PAD + BOX + switch_height + adapter_height + LINE + 4
+        self.box(self.mark_style("socket", (node.name, socket.number))[1], x, y, width, height)
         self.text("small", x + PAD, y + height - 7, self.socket_text(node, socket))
         left = x + PAD
         for group in socket.groups:
-            self.draw_group(node, group, left, y + PAD, of_switches)
+            self.draw_group(node, group, left, y + PAD, switch_height)
             left += self.column * group.columns
         return y + height
 
-    def draw_group(self, node: Node, group: Group, x: int, y: int, of_switches: int) -> None:
-        """Draws devices, their switch and its adapters."""
+    def draw_group(self, node: Node, group: Group, x: int, y: int, switch_height: int) -> None:
+        """Draws the devices, the switch and the adapters of a group. switch_height: height for a switch."""
         room, below = self.column * group.columns, y + BOX + GAP
         devices, adapters = self.boxes_of(node, group)
         for label, (middle, box, span) in zip(group.devices, spread_boxes(devices, x, room), strict=True):
@@ -302,25 +314,25 @@ class Canvas:
             text, style = self.switch(group, room)
             self.box(style, x + PAD // 2, below, room - PAD, SWITCH)
             self.text("middle small", x + room // 2, below + 14, text)
-        top = below + of_switches
+        top = below + switch_height
         for middle, box, span in spread_boxes(adapters, x, room):
             if group.switch:
                 self.path("tie", f"M{middle} {below + SWITCH}V{top}")
             self.draw_box(box, middle, top, span)
 
     def draw_box(self, box: Box, middle: int, y: int, span: int) -> None:
-        """Draws a device or an adapter in a room of width span."""
-        width = min(span, max(WIDEST, int(box.room) + 1)) - PAD
+        """Draws the box of a device or adapter. span: the available width."""
+        width = min(span, max(MAX_COLUMN, int(box.room) + 1)) - PAD
         self.shapes.append(self.rectangle(box.style, middle - width // 2, y, width, BOX, title=box.title))
         self.text("middle", middle, y + (15 if box.text else 23), box.name)
         if box.text:
             self.text("middle small", middle, y + 29, box.text)
 
     def draw_arc(self, ends: tuple[str, str], name: str, number: int) -> None:
-        """Draws a link between two devices; a direction at fault has a tip at its destination."""
+        """Draws a link between two devices. A marked direction has an arrow at its destination. number: of the arc."""
         (x, y), (other_x, other_y) = (self.devices[label] for label in ends)
-        high = min(MOST_ARC, ARC + STEP * abs(other_x - x) // self.column)
-        top = min(y, other_y) - high * 4 // 3 + PAD  # of the control points: the curve reaches three quarters of them
+        high = min(MAX_ARC, ARC + STEP * abs(other_x - x) // self.column)
+        top = min(y, other_y) - high * 4 // 3 + PAD  # y of the control points: the curve reaches 3/4 of this height
         directions = ((ends, (other_x, other_y)), (ends[::-1], (x, y)))
         known = [(pair, tip, self.marked["pair", pair]) for pair, tip in directions if ("pair", pair) in self.marked]
         worst = max((mark.verdict for _, _, mark in known), default=Verdict.PASS)
@@ -335,7 +347,7 @@ class Canvas:
 
 
 def spread_boxes(boxes: Sequence[Box], x: int, room: int) -> Iterator[tuple[int, Box, int]]:
-    """(middle, box, its room) of boxes that share a room from x on."""
+    """Yields (x of the middle, box, width) for boxes that share the width `room` from x on."""
     span = room // max(1, len(boxes))
     for number, box in enumerate(boxes):
         yield x + number * span + span // 2, box, span

@@ -14,12 +14,12 @@ from ..record import units
 from ..record.names import congestion_signs
 from ..runs.series import Earlier
 from . import html, machine_drawing, matrix_text, nodes, words
-from .analysis import MOST_SURE, Analysis
+from .analysis import MAX_WITH_EVIDENCE, Analysis
 from .collectives import Collective, groups, on_a_curve
 from .devices import device_table
-from .machine import marked_devices, marks_of
+from .machine import marked_devices, merged_marks
 from .page_matrix import shown_collective, shown_matrix
-from .words import MOST, marks
+from .words import MAX_FINDINGS, marks
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
@@ -109,11 +109,11 @@ def answer(analysis: Analysis) -> dict[str, Any]:
         title = "What is suspect"
     return {
         "found": [
-            {**marks(one.verdict), "text": one.text, "sure": one.sure if at < MOST_SURE else ()}
-            for at, one in enumerate(found[:MOST])
+            {**marks(one.verdict), "text": one.text, "evidence": one.evidence if at < MAX_WITH_EVIDENCE else ()}
+            for at, one in enumerate(found[:MAX_FINDINGS])
         ],
         "found_title": title,
-        "more_found": max(0, len(found) - MOST),
+        "more_found": max(0, len(found) - MAX_FINDINGS),
         "assessment": " ".join(analysis.assessment),
         "open_findings": MOST_OPEN,
         "steps": analysis.all_steps,
@@ -153,8 +153,8 @@ def problems(analysis: Analysis) -> list[dict[str, Any]]:
     """Each finding with the test cases that show it, the most urgent first, and the notes of the run."""
     shown = []
     for one in analysis.findings[:MOST_LISTED]:
-        cases = [f"test cases: {', '.join(units.first(one.where, MOST_CASES))}"] if len(one.where) > 1 else []
-        shown.append({**marks(one.verdict), "name": one.who, "reasons": [one.text, *cases]})
+        cases = [f"test cases: {', '.join(units.first(one.testcases, MOST_CASES))}"] if len(one.testcases) > 1 else []
+        shown.append({**marks(one.verdict), "name": one.component, "reasons": [one.text, *cases]})
     more = [f"{rest} more findings"] if (rest := len(analysis.findings) - MOST_LISTED) > 0 else []
     if analysis.run is not None and (notes := [*more, *analysis.run.notes]):
         shown.append({**marks(Verdict.INCOMPLETE), "name": analysis.run.path.name, "reasons": notes})
@@ -274,7 +274,7 @@ def overview_rows(anchor: str, verdict: Verdict, result: Result, matrix: MatrixV
 
 def machines(analysis: Analysis) -> list[dict[str, Any]]:
     """The facts of each machine and back end of the run, once."""
-    found, suspects = [], marks_of(analysis, analysis.judged)
+    found, suspects = [], merged_marks(analysis, analysis.judged)
     for one, *_ in analysis.machines:
         record = one.test.record or {}
         found.append({"facts": facts(one, record), **device_table(record, marked_devices(record, suspects))})

@@ -13,7 +13,7 @@ from ..record.names import HANDOVER, is_collective, is_simulation
 from ..record.units import counted, figure, first
 from . import words
 from .screen import Screen
-from .words import MOST
+from .words import MAX_FINDINGS
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
@@ -71,7 +71,7 @@ def finding_lines(screen: Screen, found: Sequence[Headline], room: int) -> list[
     """The sentences of the most urgent findings, in at most `room` lines."""
     lines: list[str] = []
     shown = 0
-    for one in found[:MOST]:
+    for one in found[:MAX_FINDINGS]:
         more = screen.wrapped(one.text, indent=2, hang=2)
         more = more if len(more) <= MOST_LINES_EACH else [*more[: MOST_LINES_EACH - 1], "    …"]
         if shown >= FEWEST_FINDINGS and len(lines) + len(more) >= room:

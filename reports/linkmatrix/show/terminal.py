@@ -14,10 +14,10 @@ from ..record import units
 from ..record.names import ENGINES, is_simulation
 from ..record.units import counted, figure
 from . import matrix_text, words
-from .analysis import MOST_SURE, Analysis
+from .analysis import MAX_WITH_EVIDENCE, Analysis
 from .matrix_text import MOST_ENDPOINTS
 from .screen import Screen
-from .words import MOST, Cell
+from .words import MAX_FINDINGS, Cell
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
@@ -108,12 +108,12 @@ def show_answer(screen: Screen, analysis: Analysis) -> None:
     screen.print(screen.badge(analysis.verdict) + screen.text(f"  {words.verdict_tally(analysis.judged)}"))
     if analysis.begins_with_assessment:
         screen.print(" ".join(analysis.assessment))
-    for at, one in enumerate(found[:MOST]):
+    for at, one in enumerate(found[:MAX_FINDINGS]):
         screen.print(one.text, indent=2)
-        for line in one.sure if at < MOST_SURE else ():
+        for line in one.evidence if at < MAX_WITH_EVIDENCE else ():
             screen.print(line, "dim", indent=4)
-    if len(found) > MOST:
-        screen.print(f"and {len(found) - MOST} more, above", indent=2)
+    if len(found) > MAX_FINDINGS:
+        screen.print(f"and {len(found) - MAX_FINDINGS} more, above", indent=2)
     if not analysis.begins_with_assessment:
         screen.print(" ".join(analysis.assessment))
     steps = analysis.all_steps

@@ -1,4 +1,4 @@
-"""The words that all outputs share: glyphs of verdicts, units, machines, tests."""
+"""Texts that all outputs share: glyphs of verdicts, units, descriptions of machines and tests."""
 
 from __future__ import annotations
 
@@ -20,28 +20,29 @@ if TYPE_CHECKING:
     from ..record.names import Result
     from ..runs.judging import Judged
 
-MOST = 4  # findings that an output begins with
-ORDER = sorted(Verdict)  # from good to bad
+MAX_FINDINGS = 4  # findings at the beginning of an output
+ORDER = sorted(Verdict)  # best first
 GLYPHS = dict(zip(ORDER, "✓!○~?✗", strict=True))
-ASCII_GLYPHS = dict(zip(ORDER, "+!*~?x", strict=True))  # none of them is a part of a number
+ASCII_GLYPHS = dict(zip(ORDER, "+!*~?x", strict=True))  # no characters of numbers
 CLASSES = {verdict: word.lower().replace(" ", "-") for verdict, word in WORDS.items()}  # of the page's style sheet
-STRIKING = (Verdict.DISTURBED, Verdict.FAIL)  # verdicts of cells whose style is stronger than the shade of a deviation
-MARKED = (Verdict.WARN, *STRIKING)  # verdicts whose glyph is in a map of deviations
-ANOTHER = "the other process"  # where no process is named
+STRIKING = (Verdict.DISTURBED, Verdict.FAIL)  # verdicts whose style replaces the shade of the deviation
+MARKED = (Verdict.WARN, *STRIKING)  # verdicts with a glyph in maps of deviations
+ANOTHER = "the other process"  # for a process without a name
 ALL_REFERENCES = f"{BASELINE} --mode=nightly"  # of all test cases
 DECIMALS = {"GB/s": 2, "us": 3, "%": 2, "msg/s": 0, "GFLOP/s": 1, "bodies": 0, "rounds": 0, "words": 0, "flags": 0}
 UNITS = {unit: unit for unit in DECIMALS} | {"us": "µs", "msg/s": "messages/s"}
 SHORT = {"no-peer-access": "no-peer"}  # status of a cell, for tables
-MOST_LABEL = 12
-WITH_DATA = ("ok", "partial")  # status of the cells whose data arrived, and may be compared
-SOFTWARE = ("CUDA", "MPI", "cuda", "driver", "mpi")  # named in a heading
+MAX_LABEL = 12  # characters of a label in a table
+WITH_DATA = ("ok", "partial")  # statuses of cells whose data arrived
+SOFTWARE = ("CUDA", "MPI", "cuda", "driver", "mpi")  # keys of `software` that headings contain
 
 
 class Cell(NamedTuple):
     """A cell of a table.
 
-    verdict: None for a figure that is not judged. style: of a terminal, for verdicts without a style. reason: of its
-    verdict, "" for PASS.
+    verdict: None for a value that is not judged.
+    style: style of the terminal, if the verdict has no style.
+    reason: the reason of the verdict, "" for PASS.
     """
 
     text: str
@@ -51,22 +52,22 @@ class Cell(NamedTuple):
 
 
 def next_step(verdict: Verdict, processes: Sequence[str] = ()) -> str:
-    """The step that follows a verdict, "" after PASS; processes: those that disturbed the run, by name."""
+    """The step after a verdict; "" for PASS. processes: names of the processes that disturbed the run."""
     return NEXT_STEPS[verdict].replace("{who}", listed(processes) or ANOTHER)
 
 
 def marks(verdict: Verdict) -> dict[str, str]:
-    """Word, glyph and style class of a verdict on the page."""
+    """{"word", "glyph", "class"} of a verdict on the page."""
     return {"word": WORDS[verdict], "glyph": GLYPHS[verdict], "class": CLASSES[verdict]}
 
 
 def heading(one: Judged) -> str:
-    """Machine, host, software and time of a test; "" without a record."""
+    """Devices, host, software and time of a test; "" without a record."""
     return provenance(one.test.record) if one.test.record is not None else ""
 
 
 def title(judged: Iterable[Judged]) -> str:
-    """The hosts of a run and what was measured on them: the title of a page."""
+    """The title of a page: the hosts of a run, and the measured devices."""
     tests = list(judged)
     if not (found := records_of(tests)):
         where = listed(list(dict.fromkeys(one.test.partition for one in tests if one.test.partition)))
@@ -76,13 +77,13 @@ def title(judged: Iterable[Judged]) -> str:
 
 
 def provenance(record: dict[str, Any]) -> str:
-    """Machine, host, software and time of a record, on one line."""
+    """Devices, host, software and time of a record, in one line."""
     software = [f"{name} {version}" for name, version in sorted(record["software"].items()) if name in SOFTWARE]
     return ", ".join([f"{measured(record)}, on {record['host']['name']}", *software, started(record)])
 
 
 def started(record: dict[str, Any]) -> str:
-    """ "2026-11-21 02:23:03 UTC"."""
+    """The start of a record: "2026-11-21 02:23:03 UTC"."""
     return str(record["started"]).replace("T", " ").replace("Z", " UTC")
 
 
@@ -103,12 +104,12 @@ def measured(record: dict[str, Any]) -> str:
 
 
 def short_label(label: str) -> str:
-    """The end of a label, which differs between endpoints, in at most MOST_LABEL characters."""
-    return label if len(label) <= MOST_LABEL else "…" + label[1 - MOST_LABEL :]
+    """The last MAX_LABEL characters of a label, because the ends of labels differ."""
+    return label if len(label) <= MAX_LABEL else "…" + label[1 - MAX_LABEL :]
 
 
 def node_of(one: Judged) -> str:
-    """The node that a test ran on, or was for; "" if it ran on several nodes, or if its node is not known."""
+    """The node of a test; "" for a test of several nodes, or if the node is unknown."""
     record = one.test.record
     if record is None:
         return one.test.node
@@ -118,43 +119,43 @@ def node_of(one: Judged) -> str:
 
 @dataclass(frozen=True)
 class Places:
-    """Which places the outputs of a run name. partitions, nodes: whether the run has several."""
+    """Names tests by partition and node. partitions, nodes: whether the run has several, so that outputs name them."""
 
     partitions: bool
     nodes: bool
 
     @classmethod
     def of(cls, judged: Iterable[Judged]) -> Places:
-        """From the tests of a run. Without ReFrame a test has no partition, without a record it may have no node."""
+        """From the tests of a run."""
         tests = list(judged)
         partitions = {one.test.partition for one in tests if one.test.partition}
         nodes = {node_of(one) for one in tests if one.test.record or one.test.node}
         return cls(len(partitions) > 1, len(nodes) > 1)
 
     def partition(self, one: Judged) -> str:
-        """The partition of a test if there are several, else ""."""
+        """The partition of a test; "" if the run has a single partition."""
         return one.test.partition if self.partitions else ""
 
     def node(self, one: Judged) -> str:
-        """The node of a test if there are several, else ""."""
+        """The node of a test; "" if the run has a single node."""
         return node_of(one) if self.nodes else ""
 
     def name(self, one: Judged) -> str:
-        """The partition and the node of a test, each only if the run has several: "mycluster:gpu, n1"."""
+        """The partition and node of a test: "mycluster:gpu, n1"; each only if the run has several."""
         return ", ".join(filter(None, (self.partition(one), self.node(one))))
 
     def added(self, text: str, one: Judged) -> str:
-        """`text`, followed by the partition and the node of a test, each only if the run has several."""
+        """`text`, followed by `name`."""
         return ", ".join(filter(None, (text, self.name(one))))
 
 
 def has_values(result: Result) -> bool:
-    """Whether any cell of a matrix was measured."""
+    """Whether a cell of a matrix was measured."""
     return any(has_status(result, word) for word in WITH_DATA)
 
 
 def coverage(result: Result) -> str:
-    """ "0.4 % of pairs measured: links not judged"; "" for a complete matrix."""
+    """The measured share of a sampled matrix: "0.4 % of pairs measured: links not judged"; "" for other matrices."""
     if not has_matchings(result):
         return ""
     from ..judge import sampled_matrix
@@ -163,7 +164,7 @@ def coverage(result: Result) -> str:
 
 
 def compared_share(results: Iterable[Result]) -> str:
-    """ "11 % or more of one transfer per sample": the data that was compared; "" if no record contains its share."""
+    """The share of data that was compared: "11 % or more of one transfer per sample"; "" if unknown."""
     shares = {result["coverage"]["compared_share"] for result in results if "coverage" in result}
     if not shares:
         return ""
@@ -178,7 +179,7 @@ def fact_lines(one: Judged, result: Result | None = None) -> list[str]:
 
 
 def fact_line(fact: Fact) -> str:
-    """ "WARN: a device was throttled …"."""
+    """A fact as text: "WARN: a device was throttled …"."""
     return f"{WORDS[fact.verdict]}: {fact.sentence}"
 
 
@@ -189,15 +190,15 @@ def facts_of(one: Judged, result: Result | None = None) -> list[Fact]:
 
 
 def verdict_tally(judged: Sequence[Judged]) -> str:
-    """ "3 test cases: 1 FAIL, 2 PASS", and the number of test cases that a budget left out, which have no verdict."""
+    """The numbers of test cases per verdict: "3 test cases: 1 FAIL, 2 PASS", and of unmeasured test cases."""
     found: list[Verdict] = []
     for one in judged:
         if one.test.out_of_service:
             continue
-        of_case: dict[str, Verdict] = {}
-        for result, matrix in one.matrices:  # of several sizes the worst
-            of_case[result["testcase"]] = max(of_case.get(result["testcase"], Verdict.PASS), one.of_matrix(matrix))
-        found += of_case.values() if of_case else [one.verdict]
+        verdicts: dict[str, Verdict] = {}
+        for result, matrix in one.matrices:  # the worst verdict of several sizes
+            verdicts[result["testcase"]] = max(verdicts.get(result["testcase"], Verdict.PASS), one.of_matrix(matrix))
+        found += verdicts.values() if verdicts else [one.verdict]
     each = ", ".join(f"{found.count(verdict)} {WORDS[verdict]}" for verdict in reversed(ORDER) if verdict in found)
     beyond = [one.beyond_cells for one in judged if one.matrices and one.beyond_cells is not None]
     also = f"; {counted(len(beyond), 'test')} {WORDS[max(beyond)]} for a reason outside the cells" if beyond else ""
@@ -208,38 +209,38 @@ def verdict_tally(judged: Sequence[Judged]) -> str:
 
 
 def left_out_testcases(judged: Iterable[Judged]) -> list[str]:
-    """The requested test cases for which a budget (--budget) had no room."""
+    """The requested test cases that were not measured because of --budget."""
     return list(dict.fromkeys(name for record in records_of(judged) for name in record.get("left_out", [])))
 
 
 def has_nothing_to_do(one: Judged) -> bool:
-    """Whether a test was skipped because of its partition, such as a pair of one GPU, and not because of a failure.
+    """Whether a test was skipped because it does not apply, such as a pair of GPUs on a node with one GPU.
 
-    A node that is out of service has nothing to do either.
+    Also true for a test of a node that is out of service.
     """
-    of_partition = bool(one.test.reason) and not one.test.unmeasured
-    return one.test.out_of_service or (one.test.result == "skip" and of_partition)
+    does_not_apply = bool(one.test.reason) and not one.test.unmeasured
+    return one.test.out_of_service or (one.test.result == "skip" and does_not_apply)
 
 
 def incomplete_cells(matrix: MatrixVerdict) -> int:
-    """The number of INCOMPLETE cells that lack more than a reference."""
+    """The number of INCOMPLETE cells, without measured cells that lack a reference."""
     return matrix.counts[Verdict.INCOMPLETE] - (matrix.unjudged if matrix.expected.name else 0)
 
 
 def only_references_missing(judged: Iterable[Judged]) -> bool:
-    """Whether everything was measured and verified, and only references that describe it are missing."""
-    tried = [one for one in judged if not has_nothing_to_do(one)]
-    matrices = [(result, matrix) for one in tried for result, matrix in one.matrices]
+    """Whether everything was measured and verified, and only references are missing."""
+    tests = [one for one in judged if not has_nothing_to_do(one)]
+    matrices = [(result, matrix) for one in tests for result, matrix in one.matrices]
     return any(matrix.unjudged or matrix.counts[Verdict.NOT_JUDGED] for _, matrix in matrices) and all(
         not one.reasons
         and all(fact.verdict <= Verdict.NOT_JUDGED for fact in one.facts)
         and all(lacks_only_references(result, matrix) for result, matrix in one.matrices)
-        for one in tried
+        for one in tests
     )
 
 
 def lacks_only_references(result: Result, matrix: MatrixVerdict) -> bool:
-    """Whether a matrix is verified and each of its cells has a value, and none is FAIL or DISTURBED."""
+    """Whether a matrix is verified, each cell has a value, and no cell is FAIL or DISTURBED."""
     counts = matrix.counts
     return (
         bool(result["verified"] or result["size_bytes"] == 0)
@@ -254,28 +255,28 @@ def records_of(judged: Iterable[Judged]) -> list[dict[str, Any]]:
 
 
 def simulated_line(records: Iterable[Mapping[str, Any]]) -> str:
-    """ "SIMULATED: …", the first line of every output on these records; "" where no fault was simulated."""
+    """The line "SIMULATED: …", with which outputs begin; "" if no fault was simulated."""
     faults = filter(None, map(simulated_fault, records))
     named = clean(", ".join(first(list(dict.fromkeys(faults)))))
     return f"SIMULATED: --simulate-fault {named} made this result. It does not describe the hardware." if named else ""
 
 
 def ignored_line(records: Iterable[Mapping[str, Any]]) -> str:
-    """ "Ignored processes: …", printed with every verdict; "" where no process was ignored."""
+    """The line "Ignored processes: …" of outputs; "" if no process was ignored."""
     found = (one for record in records for one in ignored(record))
     named = clean(", ".join(first(list(dict.fromkeys(found)))))
     return f"Ignored processes: {named}" if named else ""
 
 
 def left_out_line(judged: Iterable[Judged]) -> str:
-    """ "Excluded nodes, which accept no jobs: n3: drained: bad DIMM"; "" where a test between nodes left none out."""
+    """The line "Excluded nodes, which accept no jobs: n3: drained: bad DIMM"; "" if no node was excluded."""
     found = dict.fromkeys(node for one in judged for node in one.test.nodes_left_out.split("; ") if node)
     named = clean("; ".join(first(list(found))))
     return f"Excluded nodes, which accept no jobs: {named}" if named else ""
 
 
 def notices(judged: Iterable[Judged]) -> list[str]:
-    """The lines that every output prints with its verdict: the simulated fault, ignored processes, nodes left out."""
+    """The lines that every output prints: the simulated fault, ignored processes, excluded nodes."""
     tests = list(judged)
     records = records_of(tests)
     return [line for line in (simulated_line(records), ignored_line(records), left_out_line(tests)) if line]
