@@ -76,7 +76,7 @@ class session_test(Member, special=True):
                 "--distribute is refused, because the tests of all nodes would share one job on one node. "
                 "Run once per node with -S on=NODE, or sweep the nodes: LINKMATRIX_NODES=all, --mode=sweep"
             )
-        if refused := modes.refused(sys.argv[1:]) or ("" if self.strict_check else modes.NOT_STRICT):
+        if refused := modes.refused_option(sys.argv[1:]) or ("" if self.strict_check else modes.NOT_STRICT):
             raise ReframeError(refused)
         self.expected = ExpectedConfiguration.of(self.current_partition)
         queued = self.current_partition.scheduler.registered_name != "local"

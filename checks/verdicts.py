@@ -22,8 +22,8 @@ def judged(test, check, record, references):
     found = judge_test(record, check, references, getattr(test, "reference_name", ""))
     folder = Path(test.outputdir)
     digest = None if record is None else kept(Path(test.stagedir), folder)
-    subject = verdict_file.Subject(test.display_name, SESSION, record, digest)
-    content = verdict_file.content_of(subject, found, check, references)
+    subject = verdict_file.JudgedTest(test.display_name, SESSION, record, digest)
+    content = verdict_file.verdict_content(subject, found, check, references)
     return found, (str(folder / verdict_file.FILE), verdict_file.write(folder, content))
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from linkmatrix.record import reading
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import stored, testcases
-from linkmatrix.runs.suspects import found_in
-from linkmatrix.runs.suspicion import Found, Suspect, left_by
+from linkmatrix.runs.suspects import flags_in_run
+from linkmatrix.runs.suspicion import RunFlags, Suspect, remaining_suspects
 
 TEMPLATE = Path(__file__).parents[1] / "data" / "h200x4_write_ce.record.json"
 NODES, GPUS = ("n12", "n40"), 8  # two faulty devices of eight are less than a third
@@ -68,7 +68,7 @@ class Swaps:
             }
         )
         self.parts = {(node, slot): 10 * at + slot for at, node in enumerate(NODES, 1) for slot in range(GPUS)}
-        self.serial, self.day, self.found = serial, 0, list[Found]()
+        self.serial, self.day, self.found = serial, 0, list[RunFlags]()
 
     def record(self, node: str, bad: dict[int, float], way: tuple[bool, bool]) -> dict:
         """A record of one node.
@@ -98,7 +98,7 @@ class Swaps:
             slots = range(GPUS)
             bad = {slot: depth for slot in slots if self.parts[node, slot] == part or (node, slot) == place}
             test = testcases.Test("p2p", record=self.record(node, bad, way))
-            self.found.append(found_in(stored.Run(Path("r"), (test,)), self.references, "sim"))
+            self.found.append(flags_in_run(stored.Run(Path("r"), (test,)), self.references, "sim"))
 
     def permute(self, place: tuple[str, int]) -> None:
         """Move components: the component in `place` moves to another slot, and any other component may move too."""
@@ -113,7 +113,7 @@ class Swaps:
 
     def suspects(self, clean_runs: int = 3) -> list[Suspect]:
         """The components and slots that remain suspect after the runs."""
-        return left_by(self.found, clean_runs)
+        return remaining_suspects(self.found, clean_runs)
 
 
 def trial(truth: str, way: str, depth: float, present: float, seed: int, runs: int = 3) -> tuple[bool, list[Suspect]]:

@@ -7,11 +7,11 @@ import random
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from linkmatrix.runs.patrol import Job, Node, Span, plan
+from linkmatrix.runs.patrol import Duration, Job, Node, plan
 
 DAY = 86400.0
 CASES = 10  # of the suite, which take as long as each other
-ALONE, TOGETHER = Span(120.0, 500), Span(30.0, 500)  # durations of runs
+ALONE, TOGETHER = Duration(120.0, 500), Duration(30.0, 500)  # durations of runs
 CLEAN_RUNS = 3  # that clear a suspect
 OF_A_LEAF = 20  # nodes
 

@@ -20,8 +20,8 @@ def store(case, references=None, check=None):
     known = References.load(references) if references else References({})
     found = judge_test(record, check, known, case.get("reference_name", ""))
     digest = verdict_file.sha256(file.read_bytes()) if record else None
-    subject = verdict_file.Subject(case["display_name"], "session", record, digest)
-    content = verdict_file.content_of(subject, found, check, known)
+    subject = verdict_file.JudgedTest(case["display_name"], "session", record, digest)
+    content = verdict_file.verdict_content(subject, found, check, known)
     case["verdict_sha256"] = verdict_file.write(place, content)
     case["verdict_file"], case["job_began"] = str(place / verdict_file.FILE), True
     return content

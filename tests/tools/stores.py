@@ -60,7 +60,11 @@ def tests_in(index: Index) -> list[SimpleNamespace]:
         one.verdict = Verdict(one.verdict)
         one.cases, one.parts, one.versions = (
             read(number)
-            for read, number in ((index.cases_of, one.cases), (index.parts_of, one.parts), (index.set_of, one.versions))
+            for read, number in (
+                (index.cases_in, one.cases),
+                (index.parts_in, one.parts),
+                (index.set_content, one.versions),
+            )
         )
         for name in ("node", "partition", "boot", "leaf"):
             setattr(one, name, index.names[getattr(one, name)])

@@ -48,9 +48,9 @@ def judged(references, stored):
 
 def test_the_test_itself_is_incomplete_and_its_matrices_are_not(judged):
     good, bad = judged
-    assert good.beyond_cells is None
-    assert bad.beyond_cells is Verdict.INCOMPLETE  # only the judge says FAIL
-    assert {bad.of_matrix(matrix) for _, matrix in bad.matrices} == {Verdict.PASS}
+    assert good.verdict_beyond_cells is None
+    assert bad.verdict_beyond_cells is Verdict.INCOMPLETE  # only the judge says FAIL
+    assert {bad.matrix_verdict(matrix) for _, matrix in bad.matrices} == {Verdict.PASS}
 
 
 def test_it_is_counted(judged):
@@ -74,7 +74,7 @@ def test_it_reaches_an_alarm(judged):
 def test_a_program_that_timed_out_is_no_pass_though_all_that_it_measured_is(references, stored):
     late = replace(stored, record={**stored.record, "result": "TIMEOUT", "error": "the run took too long"})
     one = judge(late, references, None)
-    assert one.beyond_cells is not None and one.beyond_cells >= Verdict.INCOMPLETE
+    assert one.verdict_beyond_cells is not None and one.verdict_beyond_cells >= Verdict.INCOMPLETE
     assert summary.node_lines([one, replace(one, test=replace(late, node="n2"))])[0].startswith("2 nodes: 2 ")
     assert "PASS" not in summary.node_lines([one, replace(one, test=replace(late, node="n2"))])[0]
 

@@ -25,7 +25,7 @@ def covered(sweeps, make_record):
             sweeps.add(day, [stores.of_node(make_record(off=off), node) for node in nodes], **how)
 
         def look(self, known=None, leaves=None, written=(), then=lambda found, covered: covered):
-            with index.opened(sweeps.prefix, sweeps.references) as found:
+            with index.open_index(sweeps.prefix, sweeps.references) as found:
                 return then(found, coverage.coverage(found, "alpha:gpu", NOW, known, leaves or {}, 3, written))
 
     return Covered()
@@ -195,7 +195,7 @@ def test_a_clock_that_was_ahead_once_makes_no_node_one_that_was_measured_lately(
         os.utime(report, (FIRST + DAY + 9000,) * 2)
     found = covered.look()
     assert ages(found) == {"n1": 10 if ended else 9, "n2": 2}
-    runs = covered.look(then=lambda found, _: found.alone(None))
-    standing = known_good.standing(runs, [], {}, NOW, 5)
+    runs = covered.look(then=lambda found, _: found.single_node_outcomes(None))
+    standing = known_good.classify_nodes(runs, [], {}, NOW, 5)
     assert standing.good == ["n2"] and list(standing.unknown) == ["n1"]
     assert all(" -" not in why for why in standing.unknown.values())

@@ -57,7 +57,7 @@ def test_options_by_which_tests_pass_unchecked_are_refused_before_anything_start
     "words", [["--skip-prgenv-check"], ["-S", "strict_check=yes"], ["-n", "skip-sanity"], ["--dist"]]
 )
 def test_other_options_are_not(words):
-    assert modes.refused(words) == ""
+    assert modes.refused_option(words) == ""
 
 
 @pytest.fixture

@@ -170,8 +170,8 @@ def test_a_sweep_begins_with_the_node_that_differs(judged_run, make_record):
 def test_a_finding_is_in_the_stored_verdict_and_decides_nothing():
     record = scaled(load("h100x2/idle"), WRITE, 0.8)
     healthy, slow = (judge_test(one, CheckFacts(), NO_REFERENCES, "") for one in (load("h100x2/idle"), record))
-    content = verdict_file.content_of(
-        verdict_file.Subject("a test", "a session", record), slow, CheckFacts(), NO_REFERENCES
+    content = verdict_file.verdict_content(
+        verdict_file.JudgedTest("a test", "a session", record), slow, CheckFacts(), NO_REFERENCES
     )
     (one,) = content["findings"]
     assert (one["kind"], one["component"]) == ("below typical", "NV18 links")

@@ -7,7 +7,7 @@ from foreign_texts import cell, records
 
 from linkmatrix.commands.compare import compare
 from linkmatrix.record.matrix import from_result
-from linkmatrix.runs.figures import Figures, cells_of
+from linkmatrix.runs.figures import Figures, measured_cells
 
 HEAD = "nvbandwidth Version: v0.8\n\nMPI version: Open MPI v5.0.5\nCUDA Runtime Version: 12080\n\n"
 HOSTS = ["worker-0", "worker-0", "worker-1", "worker-1"]
@@ -122,8 +122,8 @@ def test_the_name_of_the_only_host_is_the_node_of_its_devices():
 def test_a_test_case_of_several_nodes_compares_with_the_same_of_this_program():
     (result,) = records(text(HOSTS))[0]["results"]
     found = from_result(result)
-    theirs = Figures(found.testcase, "", found.unit, found.size_bytes, cells_of(found))
-    ours = Figures("device_to_device_memcpy_write_ce", "", "GB/s", None, cells_of(found))
+    theirs = Figures(found.testcase, "", found.unit, found.size_bytes, measured_cells(found))
+    ours = Figures("device_to_device_memcpy_write_ce", "", "GB/s", None, measured_cells(found))
     assert len(compare([ours], [theirs], set()).rows) == 1
 
 

@@ -13,7 +13,7 @@ from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record.matrix import from_result
 from linkmatrix.references.keys import is_known
 from linkmatrix.references.tables import References
-from linkmatrix.runs.figures import Figures, cells_of
+from linkmatrix.runs.figures import Figures, measured_cells
 
 DEVICE = "# OSU MPI-CUDA Bandwidth Test v7.5\n# Datatype: MPI_CHAR.\n# Size   Bandwidth (MB/s)\n1024   279600.00\n"
 SAME = "device_to_device_memcpy_write_ce"
@@ -170,7 +170,7 @@ def test_the_engine_of_the_cuda_sample_is_that_of_its_command(options, engine):
 def figures(text):
     found = records(text)[0]["results"][0]
     matrix = from_result(found)
-    return Figures(matrix.testcase, "", matrix.unit, matrix.size_bytes, cells_of(matrix))
+    return Figures(matrix.testcase, "", matrix.unit, matrix.size_bytes, measured_cells(matrix))
 
 
 @pytest.mark.parametrize("text", [DEVICE, DEVICE.replace("-CUDA", "-ROCM"), DEVICE.replace("1024", "8")])

@@ -219,7 +219,7 @@ def test_of_several_nodes_a_position_is_a_place_in_the_node(make_record):
     content = make_record(count=4)
     for device in content["devices"]:
         device["node"] = f"n{device['index'] // 2}"
-    cells = table.of_tests([Test(name="x", record=content)])
+    cells = table.test_cells([Test(name="x", record=content)])
     wanted = [("gpu0", "gpu1"), ("gpu0", "gpu3"), ("gpu2", "gpu3")]
     chosen = cells[[pair in wanted for pair in zip(cells["source"], cells["destination"], strict=True)]]
     placed = nodes.with_positions(content, chosen)
@@ -258,12 +258,12 @@ def test_a_part_with_another_firmware_is_a_change(make_record):
     old, new = make_record(), make_record()
     for device in new["devices"]:
         device["part"]["vbios"] = "96.00.74"
-    points = [over_time.Point("2026", 1.0, "n", series.facts_of(one)) for one in (old, old, new)]
+    points = [over_time.Point("2026", 1.0, "n", series.record_facts(one)) for one in (old, old, new)]
     assert over_time.changed(points) == [(2, "vbios of NVIDIA H200 none -> 96.00.74")]
 
 
 def test_several_hosts_in_turn_are_no_events(make_record):
-    facts = series.facts_of(make_record())
+    facts = series.record_facts(make_record())
     points = [over_time.Point("2026", 1.0, f"n{number % 2}", facts) for number in range(20)]
     assert over_time.changed(points) == []
     assert over_time.changed(points[:2]) == [(1, "host n0 -> n1")]

@@ -30,11 +30,11 @@ def store(sweeps, make_record):
             return super().add(number, [stores.of_node(make_record(off=off), node) for node in nodes], **how)
 
         def tests(self):
-            with index.opened(self.prefix, self.references) as found:
+            with index.open_index(self.prefix, self.references) as found:
                 return stores.tests_in(found)
 
         def suspects(self):
-            with index.opened(self.prefix, self.references) as found:
+            with index.open_index(self.prefix, self.references) as found:
                 return found.suspects(3)
 
     return OfNodes(sweeps.prefix, sweeps.references)
@@ -80,7 +80,7 @@ def test_nodes_that_were_cleared_are_left_out_and_no_other(store, seed):
     runs, references = stored.find_each(folders.reports(store.prefix), for_verdicts=False), store.references
     for clean_runs in (1, 2, 3):
         wanted = suspects(runs, References.load(references), None, clean_runs)
-        with index.opened(store.prefix, references) as found:
+        with index.open_index(store.prefix, references) as found:
             assert found.suspects(clean_runs) == wanted
             assert {found.names[node] for node in found.flagged_lately(clean_runs)} >= {one.node for one in wanted}
 
@@ -117,7 +117,7 @@ def test_a_damaged_index_is_made_anew(store, damage):
 
 def look(prefix: Path, references: Path, gate, found):
     gate.wait()
-    with index.opened(prefix, references) as one:
+    with index.open_index(prefix, references) as one:
         found.put(len(stores.tests_in(one)))
 
 
@@ -138,7 +138,7 @@ def test_commands_at_once_add_each_report_once(store):
 def test_a_report_that_cannot_be_read_is_named_and_the_others_count(store):
     store.add(1)
     (store.prefix / "reports" / "run-report-7.json").write_text("{")
-    with index.opened(store.prefix, store.references) as found:
+    with index.open_index(store.prefix, store.references) as found:
         assert len(stores.tests_in(found)) == 1
         (note,) = found.notes
     assert "run-report-7.json is not valid JSON" in note
@@ -149,9 +149,9 @@ def test_other_references_are_told_of_and_judge_again_when_asked(store):
     assert store.tests()[0].verdict is Verdict.FAIL
     file = store.references / "p2p.yaml"
     file.write_text(file.read_text().replace("gpu1->gpu2: [396.0", "gpu1->gpu2: [350.0"))
-    with index.opened(store.prefix, store.references) as found:
+    with index.open_index(store.prefix, store.references) as found:
         assert stores.tests_in(found)[0].verdict is Verdict.FAIL and "1 report was judged with other" in found.notes[0]
-    with index.opened(store.prefix, store.references, again=True) as found:
+    with index.open_index(store.prefix, store.references, again=True) as found:
         assert stores.tests_in(found)[0].verdict is not Verdict.FAIL and found.notes == []
 
 
@@ -175,17 +175,17 @@ LEAVES = {f"n{at}": f"leaf{at // 2}" for at in range(4)}
 )
 def test_two_leaf_switches_met_where_a_cell_between_their_nodes_has_a_value(store, lost, found):
     store.add(1, change=across, off=dict.fromkeys(lost, "timeout"))
-    with index.opened(store.prefix, store.references) as one:
-        assert list(one.meetings("alpha:gpu", LEAVES)) == found
-        assert one.meetings("alpha:other", LEAVES) == {} and one.meetings("alpha:gpu", {"n0": "leaf0"}) == {}
+    with index.open_index(store.prefix, store.references) as one:
+        assert list(one.last_meetings("alpha:gpu", LEAVES)) == found
+        assert one.last_meetings("alpha:other", LEAVES) == {} and one.last_meetings("alpha:gpu", {"n0": "leaf0"}) == {}
         assert {test.node: test.leaf for test in stores.tests_in(one)}["n3"] == "leaf1"
 
 
 def test_the_last_meeting_counts(store):
     for number in (2, 3, 1):
         store.add(number, change=across)
-    with index.opened(store.prefix, store.references) as one:
-        assert one.meetings("alpha:gpu", LEAVES) == {("leaf0", "leaf1"): FIRST + 2 * DAY + 6622}
+    with index.open_index(store.prefix, store.references) as one:
+        assert one.last_meetings("alpha:gpu", LEAVES) == {("leaf0", "leaf1"): FIRST + 2 * DAY + 6622}
 
 
 def test_a_part_that_was_moved_is_found_by_the_index_on_both_nodes(store):
@@ -206,8 +206,8 @@ def test_a_part_that_was_moved_is_found_by_the_index_on_both_nodes(store):
     (one,) = store.suspects()
     assert (one.node, one.label, one.part) == ("n2", "gpu3", "GPU serial n1X")
     assert one.swap == "the fault followed the component (GPU serial n1X from n1/slot 3 to n2/slot 3)"
-    with index.opened(store.prefix, store.references) as found:
-        every = list(found.found_on(found.with_parts_of(found.with_part("n1X"))))
+    with index.open_index(store.prefix, store.references) as found:
+        every = list(found.flags_on(found.nodes_sharing_parts(found.nodes_with_part("n1X"))))
     lines = over_time.part_history(every, "n1X", 3)
     assert lines[0] == "GPU serial n1X: 4 runs, flagged in 4" and lines[-1].strip() == one.swap
 
@@ -271,8 +271,8 @@ def test_a_node_with_and_without_its_domain_is_one_place(store, parts):
 def test_a_repair_is_of_its_place_however_its_node_is_named(store, named):
     store.add(1, off=SLOW, nodes=("n2.cluster.example",))
     repair = notes.Note("2025-12-01T00:00:00Z", "repair", "", "", ((named, "3"),), "", "eva")
-    with index.opened(store.prefix, store.references) as found:
-        ledger = suspicion.read(found.found(3), 3, [repair])
+    with index.open_index(store.prefix, store.references) as found:
+        ledger = suspicion.read_runs(found.run_flags(3), 3, [repair])
     assert ledger.evidence.repairs == {("n2", "3"): repair.when}
 
 
@@ -294,7 +294,7 @@ def test_reports_that_a_clock_dated_ahead_clear_nothing_when_that_time_has_come(
     assert (one.label, one.clean) == ("gpu3", 0)
     runs = stored.find_each(folders.reports(store.prefix))
     assert suspects(runs, References.load(store.references), None, 3) == [one]
-    with index.opened(store.prefix, store.references) as found:
+    with index.open_index(store.prefix, store.references) as found:
         assert len(found.flagged_lately(3)) == 1
 
 
@@ -317,14 +317,14 @@ def test_an_incomplete_test_without_a_record_is_known_of_the_node_of_its_job(tmp
         "on": "",
         "job_exitcode": 137,
     }
-    test = testcases.of_case(case, tmp_path / "run-report-1.json")
+    test = testcases.read_test(case, tmp_path / "run-report-1.json")
     one = judge(test, References({}), None)
     assert one.verdict is Verdict.INCOMPLETE
-    assert [row["node"] for row in indexing.rows_of_test(one, 1_800_000_000)] == ["n1"]
+    assert [row["node"] for row in indexing.test_rows(one, 1_800_000_000)] == ["n1"]
 
 
 def test_a_node_out_of_service_is_indexed_as_incomplete_so_that_it_is_never_known_good():
     test = testcases.Test(name="node_sweep", node="n1", result="skip", reason="not run", out_of_service=True)
     one = judge(test, References({}), None)
-    (row,) = indexing.rows_of_test(one, 1_800_000_000)
+    (row,) = indexing.test_rows(one, 1_800_000_000)
     assert one.verdict is Verdict.NOT_JUDGED and row["verdict"] == Verdict.INCOMPLETE

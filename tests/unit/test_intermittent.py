@@ -143,7 +143,7 @@ def test_a_device_with_slow_passes_is_not_the_node_s(make_record, gpus):
 def flagged(content):
     """The devices that a matrix flags."""
     (matrix,) = evaluate(content, REFERENCES, "hgx").matrices
-    return {one.label for one in suspects.flagged_by(None, content, {}, content["results"][0], matrix)}
+    return {one.label for one in suspects.matrix_flags(None, content, {}, content["results"][0], matrix)}
 
 
 def test_two_intermittent_cells_do_not_hide_each_other(make_record):

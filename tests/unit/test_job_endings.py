@@ -8,7 +8,7 @@ import pytest
 
 from linkmatrix.reframe_ext.sessions import endings
 from linkmatrix.reframe_ext.sessions.member import Member
-from linkmatrix.runs.testcases import sentence
+from linkmatrix.runs.testcases import one_line_reason
 
 SOURCES = Path(__file__).parents[2] / "src"
 
@@ -149,7 +149,7 @@ def test_a_full_disk_is_said_with_its_folder(monkeypatch):
     ],
 )
 def test_no_reason_ends_without_words(reason, text):
-    assert sentence(reason) == text
+    assert one_line_reason(reason) == text
 
 
 def test_what_an_mpi_cannot_do_is_told_from_what_went_wrong():

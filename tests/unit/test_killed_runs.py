@@ -119,7 +119,7 @@ def test_a_run_writes_its_process_and_its_timeout_at_its_start(machine):
 def test_a_file_of_a_run_with_an_infinite_number_says_nothing_and_ends_no_command(tmp_path):
     file = tmp_path / "began-1.json"
     file.write_text('{"started": "2026-11-27T02:30:00Z", "mode": "quick", "system": "", "host": "h", "pid": 1e999}')
-    assert missing_runs.read(file).mode == "unknown"
+    assert missing_runs.read_start(file).mode == "unknown"
 
 
 def test_a_report_with_an_infinite_start_has_no_known_start(tmp_path):
@@ -136,7 +136,7 @@ def test_a_signal_right_after_the_start_ends_the_command(tmp_path, monkeypatch):
     monkeypatch.setattr(threading.Thread, "start", lambda thread: (time.sleep(0.5), slow(thread)))
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        code = supervise.supervised(["sh", "-c", "kill -INT $PPID; sleep 3"], tmp_path, 60, os.environ)
+        code = supervise.run_supervised(["sh", "-c", "kill -INT $PPID; sleep 3"], tmp_path, 60, os.environ)
     finally:
         signal.signal(signal.SIGINT, before)
     assert code == -signal.SIGTERM and supervise.FORWARDED == [signal.SIGINT]
@@ -149,6 +149,6 @@ def test_a_clock_that_goes_back_ends_the_command(tmp_path, monkeypatch, capsys, 
     clock = time.time
     monkeypatch.setattr(supervise, "POLL", 0.05)
     monkeypatch.setattr(supervise.time, "time", lambda: clock() + next(calls, step))
-    code = supervise.supervised(["sleep", "20" if ended else "0.5"], tmp_path, 60, os.environ)
+    code = supervise.run_supervised(["sleep", "20" if ended else "0.5"], tmp_path, 60, os.environ)
     assert code == (-signal.SIGTERM if ended else 0)
     assert (f"{-step} s" in capsys.readouterr().out) == ended

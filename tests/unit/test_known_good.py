@@ -4,7 +4,7 @@ import pytest
 
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.runs import known_good
-from linkmatrix.runs.known_good import DAY, Case, Outcome, Standing, standing
+from linkmatrix.runs.known_good import DAY, Case, NodeClasses, Outcome, classify_nodes
 from linkmatrix.runs.scopes import Scope
 from linkmatrix.runs.suspects import Suspect
 
@@ -15,7 +15,7 @@ WRITE, READ = Scope("write_ce", "NV18"), Scope("read_ce", "NV18")
 def stand(*found, suspects=(), disturbed=None, days=30):
     """The standing of nodes after outcomes: (node, scope, days ago, verdict)."""
     each = [Outcome(node, scope, NOW - ago * DAY, verdict) for node, scope, ago, verdict in found]
-    return standing(each, suspects, disturbed or {}, NOW, days)
+    return classify_nodes(each, suspects, disturbed or {}, NOW, days)
 
 
 def test_another_question_does_not_make_a_node_good_after_a_failure():
@@ -47,7 +47,7 @@ def test_nothing_flagged_and_nothing_that_cannot_be_judged_is_good():
     flagged = [Suspect("n1.site", "gpu3", reason="slow"), Suspect("n9", "gpu0", reason="dead")]
     why = "cannot be judged while hog runs"
     found = stand(*passed, suspects=flagged, disturbed={"n2": why})
-    assert found == Standing([], {"n1": "slow", "n9": "dead"}, {"n2": why})
+    assert found == NodeClasses([], {"n1": "slow", "n9": "dead"}, {"n2": why})
 
 
 def test_an_outcome_of_a_clock_that_was_ahead_keeps_no_node_good():
@@ -67,9 +67,9 @@ def test_what_no_test_case_shows_is_a_question_of_the_test():
         found = [
             one
             for number, verdict in enumerate(verdicts)
-            for one in known_good.outcomes_of("n1", "sweep", NOW - DAY + number, verdict, cases)
+            for one in known_good.test_outcomes("n1", "sweep", NOW - DAY + number, verdict, cases)
         ]
-        return standing(found, [], {}, NOW, 30).good == ["n1"]
+        return classify_nodes(found, [], {}, NOW, 30).good == ["n1"]
 
     assert good(Verdict.PASS) and not good(Verdict.FAIL) and not good(Verdict.PASS, Verdict.INCOMPLETE)
     assert good(Verdict.FAIL, Verdict.PASS)
@@ -78,12 +78,12 @@ def test_what_no_test_case_shows_is_a_question_of_the_test():
 
 def test_a_test_case_that_passed_beside_another_process_makes_no_node_good():
     case = Case(Verdict.PASS, True, True, (("NV18", ""),))
-    found = list(known_good.outcomes_of("n1", "sweep", NOW, Verdict.PASS, {"write_ce": case}))
-    assert standing(found, [], {}, NOW, 30).good == []
+    found = list(known_good.test_outcomes("n1", "sweep", NOW, Verdict.PASS, {"write_ce": case}))
+    assert classify_nodes(found, [], {}, NOW, 30).good == []
     failed = list(
-        known_good.outcomes_of("n1", "sweep", NOW, Verdict.FAIL, {"write_ce": case._replace(verdict=Verdict.FAIL)})
+        known_good.test_outcomes("n1", "sweep", NOW, Verdict.FAIL, {"write_ce": case._replace(verdict=Verdict.FAIL)})
     )
-    assert standing(failed, [], {}, NOW, 30).unknown == {"n1": "was FAIL 0 days ago (write_ce NV18)"}
+    assert classify_nodes(failed, [], {}, NOW, 30).unknown == {"n1": "was FAIL 0 days ago (write_ce NV18)"}
 
 
 def test_a_disturbed_pass_does_not_replace_what_the_test_failed_before():
@@ -91,12 +91,12 @@ def test_a_disturbed_pass_does_not_replace_what_the_test_failed_before():
     passed = {"write_ce": Case(Verdict.PASS, True, False, (("NV18", ""),))}
     beside = {"write_ce": Case(Verdict.PASS, True, True, (("NV18", ""),))}
     found = [
-        *known_good.outcomes_of("n1", "sweep", NOW - 3 * DAY, Verdict.PASS, passed),
-        *known_good.outcomes_of("n1", "sweep", NOW - 2 * DAY, Verdict.FAIL, passed),
+        *known_good.test_outcomes("n1", "sweep", NOW - 3 * DAY, Verdict.PASS, passed),
+        *known_good.test_outcomes("n1", "sweep", NOW - 2 * DAY, Verdict.FAIL, passed),
     ]
-    assert standing(found, [], {}, NOW, 30).good == []
-    found += known_good.outcomes_of("n1", "sweep", NOW - DAY, Verdict.PASS, beside)
-    assert standing(found, [], {}, NOW, 30).good == []
+    assert classify_nodes(found, [], {}, NOW, 30).good == []
+    found += known_good.test_outcomes("n1", "sweep", NOW - DAY, Verdict.PASS, beside)
+    assert classify_nodes(found, [], {}, NOW, 30).good == []
 
 
 @pytest.mark.parametrize("other", [{"0": "7", "driver": "590"}, {"0": "8", "driver": "580"}])
@@ -106,12 +106,12 @@ def test_a_pass_of_another_component_or_driver_does_not_count(other):
 
     here = {"0": "7", "driver": "580"}
     old, new = outcome(other, 3, Verdict.PASS), outcome(here, 1, Verdict.DISTURBED)
-    assert standing([old], [], {}, NOW, 30).good == ["n1"]
+    assert classify_nodes([old], [], {}, NOW, 30).good == ["n1"]
     why = {"n1": "was not judged with its present components and driver"}
-    assert standing([old, new], [], {}, NOW, 30).unknown == why
-    assert standing([old, new, outcome({"1": "9"}, 0, Verdict.PASS, READ)], [], {}, NOW, 30).good == ["n1"]
+    assert classify_nodes([old, new], [], {}, NOW, 30).unknown == why
+    assert classify_nodes([old, new, outcome({"1": "9"}, 0, Verdict.PASS, READ)], [], {}, NOW, 30).good == ["n1"]
     failed = outcome(other, 3, Verdict.FAIL)
-    assert standing([failed, outcome(here, 1, Verdict.PASS, READ)], [], {}, NOW, 30).good == []
-    assert standing([failed, outcome(here, 1, Verdict.PASS)], [], {}, NOW, 30).good == ["n1"]
+    assert classify_nodes([failed, outcome(here, 1, Verdict.PASS, READ)], [], {}, NOW, 30).good == []
+    assert classify_nodes([failed, outcome(here, 1, Verdict.PASS)], [], {}, NOW, 30).good == ["n1"]
     back = [outcome(here, 5, Verdict.FAIL), old, outcome(here, 1, Verdict.PASS, READ)]
-    assert standing(back, [], {}, NOW, 30).good == [], "the component that failed is back"
+    assert classify_nodes(back, [], {}, NOW, 30).good == [], "the component that failed is back"

@@ -11,7 +11,7 @@ from linkmatrix.locate import diagnosis, next_steps, node_causes
 from linkmatrix.locate.next_steps import STAGE_STEPS, TOPICS, Stage, next_stage
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import suspects
-from linkmatrix.runs.suspicion import Kept, Suspect
+from linkmatrix.runs.suspicion import ComponentState, Suspect
 from linkmatrix.show.analysis import Analysis
 from tests.tools.stores import disturbed
 
@@ -92,7 +92,7 @@ def test_flags_of_several_runs_climb_the_ladder(flagged, swap, stage):
 
 
 def test_a_flag_after_an_earlier_one_was_removed_begins_at_the_first_rung():
-    kept = Kept(SimpleNamespace(driver="580"), None)
+    kept = ComponentState(SimpleNamespace(driver="580"), None)
     kept.add("2026-11-01", {"write": "slow"}, [], 3)
     for day in (2, 3, 4):
         kept.add(f"2026-11-0{day}", {}, ["write"], 3)
@@ -112,7 +112,7 @@ def diagnosed(content):
     """(the diagnosis of a record, the endpoints that it flags)."""
     references = References({("hgx", CASE): {"cell[NV18]": Reference(396.0, -0.02, 0.05, "GB/s")}})
     (matrix,) = evaluate(content, references, "hgx").matrices
-    flagged = suspects.flagged_by(None, content, {}, content["results"][0], matrix)
+    flagged = suspects.matrix_flags(None, content, {}, content["results"][0], matrix)
     return diagnosis.diagnose(content, content["results"][0], matrix), {label for label, *_ in flagged}
 
 

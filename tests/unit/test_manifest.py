@@ -37,8 +37,8 @@ def test_one_of_sixty_is_no_acceptance(machine):
 @pytest.mark.parametrize("more", [(), ("--manifest", "another set of tests")])
 def test_what_a_run_measured_is_read_from_its_report_once(machine, monkeypatch, more):
     machine.prepare("pass", "pass")
-    read, all_of = [], stored.all_of
-    monkeypatch.setattr(stored, "all_of", lambda report: read.append(report) or all_of(report))
+    read, all_of = [], stored.load_all
+    monkeypatch.setattr(stored, "load_all", lambda report: read.append(report) or all_of(report))
     assert machine.run(*more)[0] == 0 and FILE.is_file()
     assert len(read) == 1
 
@@ -157,7 +157,7 @@ def test_a_pipe_in_the_place_of_a_manifest_or_of_what_resume_knows_is_not_waited
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
     assert "is not a manifest of linkmatrix" in done.stderr and "is not a regular file" in done.stderr
     os.mkfifo(tmp_path / "last.json")
-    asked = "resume.before(Path('last.json'), Path(), None, 1)"
+    asked = "resume.load_passes(Path('last.json'), Path(), None, 1)"
     code = f"from pathlib import Path; from linkmatrix.runs import resume; {asked}"
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60)
@@ -176,11 +176,11 @@ def test_a_manifest_that_cannot_be_read_is_one_sentence_and_nothing_starts(machi
 
 
 def test_only_what_is_known_to_choose_nothing_is_harmless():
-    assert not modes.selects(["--nocolor", "-J", "account=a", "--job-option=qos=b", "-v"])
+    assert not modes.is_selective(["--nocolor", "-J", "account=a", "--job-option=qos=b", "-v"])
     for more in (["-n", "a"], ["--tag=a"], ["-S", "a.valid_systems=b"], ["-x", "a"], ["-J", "a=b", "-E", "c"]):
-        assert modes.selects(more)
+        assert modes.is_selective(more)
     more = modes.default_selection(["-J", "a=b", "-S", "extra_opts=--samples,31", "-p", "gnu"])
-    assert more == modes.MOST
+    assert more == modes.DEFAULT_SELECTION
     for more in (["-n", "a"], ["-nab"], ["--name=a"], ["-t", "b"], ["-x", "a"], ["-T", "a"], ["--exclude-tag", "c"]):
         assert modes.default_selection(more) == ()
 

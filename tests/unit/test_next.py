@@ -12,7 +12,7 @@ import stores
 from linkmatrix import cli
 from linkmatrix.errors import BadInput
 from linkmatrix.runs import coverage, modes
-from linkmatrix.runs.patrol import Node, Span, plan
+from linkmatrix.runs.patrol import Duration, Node, plan
 from linkmatrix.site import configured
 
 PARTITION = {
@@ -243,13 +243,13 @@ def test_a_suspect_that_only_a_run_with_another_node_clears_is_said_where_none_i
     nodes = tuple(
         Node(name, 1.0, over_network="mlx5_0 of n1 is suspect" if name == "n1" else "") for name in ("n1", "n2")
     )
-    for together, jobs in ((None, []), (Span(50.0, 9), [])):
-        covered = coverage.Coverage("alpha:gpu", 2.0, nodes, {}, (), Span(100.0, 9), together)
+    for together, jobs in ((None, []), (Duration(50.0, 9), [])):
+        covered = coverage.Coverage("alpha:gpu", 2.0, nodes, {}, (), Duration(100.0, 9), together)
         said = list(command.planned(covered, jobs, 60.0))
         assert said[-2:] == [
             "not planned; to unflag these nodes, measure them with another node: linkmatrix run --mode=pair",
             "  n1: mlx5_0 of n1 is suspect",
         ]
         assert ("the duration of two nodes is unknown" in said[0]) is (together is None)
-    jobs = plan(nodes, {}, None, Span(50.0, 9), 100.0)
+    jobs = plan(nodes, {}, None, Duration(50.0, 9), 100.0)
     assert "not planned" not in " ".join(command.planned(covered, jobs, 100.0))

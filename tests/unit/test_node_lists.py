@@ -6,7 +6,7 @@ import time
 import pytest
 import stores
 
-from linkmatrix.runs.known_good import Standing
+from linkmatrix.runs.known_good import NodeClasses
 from linkmatrix.show import node_lists
 
 DAY = 86400
@@ -102,7 +102,9 @@ def test_no_file_is_written_where_no_node_is_known_good(exported, tmp_path):
 @pytest.mark.parametrize("which", [node_lists.GOOD, node_lists.SUSPECT])
 def test_a_hostile_name_is_a_comment_and_no_word_of_a_command(form, which):
     hostile = ["n1\n--exclude=all", "$(touch x)", "-w", "a b", "n1;reboot"]
-    found = Standing([*hostile, "n7"], dict.fromkeys([*hostile, "n8"], "slow'; reboot #\n$(x)"), {"\x1b[2J": "failed"})
+    found = NodeClasses(
+        [*hostile, "n7"], dict.fromkeys([*hostile, "n8"], "slow'; reboot #\n$(x)"), {"\x1b[2J": "failed"}
+    )
     lines = list(node_lists.lines(form, which, found, ["evil\nsentence"], 3))
     plain = [line for line in lines if not line.startswith("#")]
     assert all("\n" not in line.strip("\n") and "\x1b" not in line for line in lines)

@@ -83,7 +83,7 @@ def test_the_node_that_was_asked_for_is_known_without_a_record(case, node):
 @pytest.mark.parametrize(("result", "verdict"), [("pass", Verdict.PASS), ("fail", Verdict.INCOMPLETE)])
 def test_a_check_that_leaves_no_record_is_judged_by_reframe(judged_run, tmp_path, result, verdict):
     case = {"name": "rank_binding", "result": result, "keep_files": [], "fail_reason": None, "stagedir": str(tmp_path)}
-    test = testcases.of_case(case, tmp_path / "reports" / "run-report-1.json", {})
+    test = testcases.read_test(case, tmp_path / "reports" / "run-report-1.json", {})
     (judged,) = judged_run(None, result=test.result, measures=test.measures)[1]
     assert judged.verdict == verdict
 
@@ -92,7 +92,7 @@ def test_a_check_that_leaves_no_record_is_judged_by_reframe(judged_run, tmp_path
 def test_what_a_dry_run_calls_passed_was_not_measured(tmp_path, option):
     case = {"name": "rank_binding", "result": "pass", "keep_files": [], "fail_reason": None, "stagedir": str(tmp_path)}
     session = {"cmdline": f"reframe -n rank_binding {option}"}
-    test = testcases.of_case(case, tmp_path / "reports" / "run-report-1.json", session)
+    test = testcases.read_test(case, tmp_path / "reports" / "run-report-1.json", session)
     judged = judging.judge(test, References.load(None), None)
     assert (judged.verdict, judged.reasons) == (Verdict.INCOMPLETE, ("nothing was measured: it was a dry run",))
 
@@ -113,7 +113,7 @@ def test_what_reframe_did_not_check_is_no_pass_though_it_says_so(
         case |= {"keep_files": ["record.json"], "reference_name": "hgx"}
 
     def judged(command):
-        test = testcases.of_case(case, tmp_path / "reports" / "run-report-1.json", {"cmdline": command})
+        test = testcases.read_test(case, tmp_path / "reports" / "run-report-1.json", {"cmdline": command})
         return judging.judge(test, References.load(reference_folder), None)
 
     assert judged("reframe -r --skip-system-check --skip-prgenv-check").verdict is Verdict.PASS
@@ -131,7 +131,7 @@ def test_what_nobody_checked_has_no_stored_verdict(tmp_path, write_record, make_
     write_record(make_record(), tmp_path / "record.json")
     case = {"name": "x", "result": "pass", "stagedir": str(tmp_path), testcases.DIGEST: "", "verdict_file": ""}
     case |= {} if measures else {"keep_files": []}
-    test = testcases.of_case(case, tmp_path / "reports" / "run-report-1.json", {"cmdline": f"reframe -r {options}"})
+    test = testcases.read_test(case, tmp_path / "reports" / "run-report-1.json", {"cmdline": f"reframe -r {options}"})
     judged = judging.judge(test, References.load(None), None)
     assert (judged.verdict, judged.reasons, test.record) == (Verdict.INCOMPLETE, (reason,), None)
 
@@ -139,7 +139,7 @@ def test_what_nobody_checked_has_no_stored_verdict(tmp_path, write_record, make_
 def test_a_dry_run_takes_no_record_of_another_run(tmp_path, write_record, make_record):
     write_record(make_record(), tmp_path / "record.json")
     case = {"name": "x", "result": "pass", "keep_files": ["record.json"], "stagedir": str(tmp_path)}
-    test = testcases.of_case(case, tmp_path / "reports" / "run-report-1.json", {"cmdline": "reframe --dry-run"})
+    test = testcases.read_test(case, tmp_path / "reports" / "run-report-1.json", {"cmdline": "reframe --dry-run"})
     judged = judging.judge(test, References.load(None), None)
     assert test.record is None and not judged.began
     assert (judged.verdict, judged.reasons) == (Verdict.INCOMPLETE, (testcases.DRY_RUN,))
@@ -147,6 +147,6 @@ def test_a_dry_run_takes_no_record_of_another_run(tmp_path, write_record, make_r
 
 def test_a_check_that_should_have_left_a_record_has_incomplete_without_one(judged_run, tmp_path):
     case = {"name": "x", "result": "pass", "keep_files": ["record.json"], "stagedir": str(tmp_path)}
-    test = testcases.of_case(case, tmp_path / "reports" / "run-report-1.json", {})
+    test = testcases.read_test(case, tmp_path / "reports" / "run-report-1.json", {})
     (judged,) = judged_run(None, result=test.result, measures=test.measures)[1]
     assert judged.verdict == Verdict.INCOMPLETE

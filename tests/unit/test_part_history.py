@@ -157,9 +157,9 @@ def test_a_serial_number_of_a_board_is_no_part():
     record = Swaps(1).record("n12", {}, SENDS)
     for device in record["devices"]:
         device["part"]["serial"] = "board 7" if device["index"] < 2 else "N/A"
-    found = components.of_devices(record)
+    found = components.device_sightings(record)
     assert [one.serial for one in found.values()] == [""] * GPUS
-    names = components.Names(("2026-01-01T00:00:00Z", one) for one in found.values())
+    names = components.ComponentNames(("2026-01-01T00:00:00Z", one) for one in found.values())
     assert [names.component(one).word for one in found.values()] == ["UUID"] * GPUS
 
 

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from patrolled import ALONE as SWEPT
 from patrolled import patrolled
 
-from linkmatrix.runs.patrol import Node, Span, plan, span_of
+from linkmatrix.runs.patrol import Duration, Node, plan, typical_duration
 
 DAY = 86400.0
-ALONE, TOGETHER = Span(100.0, 9), Span(50.0, 9)
+ALONE, TOGETHER = Duration(100.0, 9), Duration(50.0, 9)
 
 
 def names(jobs, kind="node"):
@@ -75,8 +75,8 @@ def test_a_node_that_takes_no_job_is_not_planned():
 
 def test_nothing_is_planned_of_which_nobody_knows_how_long_it_takes():
     assert plan([Node("a")], {}, None, None, 1000.0) == []
-    assert span_of([]) is None
-    assert span_of([3.0] * 8 + [9.0, 5.0]) == Span(9.0, 10) and span_of([7.0]) == Span(7.0, 1)
+    assert typical_duration([]) is None
+    assert typical_duration([3.0] * 8 + [9.0, 5.0]) == Duration(9.0, 10) and typical_duration([7.0]) == Duration(7.0, 1)
 
 
 @given(
@@ -91,7 +91,7 @@ def test_no_plan_costs_more_than_its_budget_or_leaves_what_it_could_hold(said, b
         for at, (tested, suspect, changed, away) in enumerate(said)
     ]
     pairs = {("l0", "l1"): None, ("l0", "l2"): 5.0, ("l1", "l2"): None}
-    found = plan(nodes, pairs, Span(alone, 5), Span(together, 5), budget)
+    found = plan(nodes, pairs, Duration(alone, 5), Duration(together, 5), budget)
     left = budget - sum(job.seconds * len(job.nodes) for job in found)
     assert left >= -1e-6 * budget
     assert len({(job.kind, job.nodes) for job in found}) == len(found)

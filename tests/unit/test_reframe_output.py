@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from linkmatrix.runs.supervise import ReframeOutput, compiled
+from linkmatrix.runs.supervise import ReframeOutput, build_progress
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def shown(capsys):
         progress = io.StringIO()
         with ReframeOutput(progress) as output:
             for line in lines:
-                output.take(f"{line}\n")
+                output.read_line(f"{line}\n")
         return *capsys.readouterr(), progress.getvalue()
 
     return take
@@ -52,21 +52,21 @@ def test_progress_names_preparing_and_measuring(shown):
 
 
 def test_the_newest_build_counts_its_steps(tmp_path):
-    assert compiled(tmp_path, 0) == ""
+    assert build_progress(tmp_path, 0) == ""
     for at, text in ((100, "[9/9] Linking\n"), (200, "-- Configuring done\n[1/19] Building a\n[7/19] Building b\n")):
         folder = tmp_path / "stage" / str(at) / "generic" / "default" / "builtin" / "build_linkmatrix_1a2b3c4d"
         folder.mkdir(parents=True)
         (folder / "rfm_build.out").write_text(text)
         os.utime(folder / "rfm_build.out", (at, at))
-    assert compiled(tmp_path, 150) == ", 7 of 19"
-    assert compiled(tmp_path, 250) == ""
+    assert build_progress(tmp_path, 150) == ", 7 of 19"
+    assert build_progress(tmp_path, 250) == ""
 
 
 def test_a_build_by_make_counts_no_steps(tmp_path):
     folder = tmp_path / "stage" / "1" / "generic" / "default" / "builtin" / "build_linkmatrix"
     folder.mkdir(parents=True)
     (folder / "rfm_build.out").write_text("[ 12%] Building CXX object a.o\n")
-    assert compiled(tmp_path, 0) == ""
+    assert build_progress(tmp_path, 0) == ""
 
 
 def test_the_end_of_a_run_without_a_report_has_the_reason_and_no_traceback(capsys):
@@ -79,6 +79,6 @@ def test_the_end_of_a_run_without_a_report_has_the_reason_and_no_traceback(capsy
     ]
     output = ReframeOutput(io.StringIO())
     for line in [*lines, "OSError: [Errno 28] No space left on device", "after"]:
-        output.take(f"{line}\n")
-    output.unreported()
+        output.read_line(f"{line}\n")
+    output.print_last_lines()
     assert capsys.readouterr().out.splitlines() == ["before", "OSError: [Errno 28] No space left on device", "after"]

@@ -176,18 +176,18 @@ def session_of(options, cmdline="reframe -r"):
     ],
 )
 def test_a_session_of_linkmatrix_is_repeated_by_the_command_that_began_it(command):
-    session = session_of(modes.extras(command, measure="m-1"))
-    assert shlex.split(modes.command_of(session, ["n1"])) == command
+    session = session_of(modes.session_extras(command, measure="m-1"))
+    assert shlex.split(modes.session_command(session, ["n1"])) == command
     assert session["measure"] == "m-1"
 
 
 @pytest.mark.parametrize("line", ["reframe -r --session-extras other=1 -n a", "measure=1 it's", ""])
 def test_another_session_is_repeated_as_it_was(line):
-    assert modes.command_of({"cmdline": line}, []) == line
+    assert modes.session_command({"cmdline": line}, []) == line
 
 
 def test_a_sweep_of_plain_reframe_is_repeated_with_its_nodes(typed):
-    command = modes.command_of({"cmdline": "p2p_matrix -r --mode=sweep"}, ["n1", "n2"])
+    command = modes.session_command({"cmdline": "p2p_matrix -r --mode=sweep"}, ["n1", "n2"])
     assert command.startswith(f"{modes.NODES}=n1,n2 ")
     assert typed(command) == ["-r", "--mode=sweep"]
 
@@ -204,12 +204,12 @@ def test_the_command_of_acceptance_takes_its_short_samples_again(make_record):
 
 @pytest.mark.parametrize("mode", ["quick", "nightly", "acceptance", "sweep", "pair"])
 def test_the_mode_of_a_run_is_known_from_its_report(mode):
-    assert modes.mode_of(session_of(modes.extras(["linkmatrix"], mode))) == mode
-    assert modes.mode_of({"cmdline": f"reframe -r --mode={mode} -v"}) == mode
-    assert modes.mode_of({"cmdline": f"reframe -r --mode {mode}"}) == mode
+    assert modes.session_mode(session_of(modes.session_extras(["linkmatrix"], mode))) == mode
+    assert modes.session_mode({"cmdline": f"reframe -r --mode={mode} -v"}) == mode
+    assert modes.session_mode({"cmdline": f"reframe -r --mode {mode}"}) == mode
 
 
 @pytest.mark.parametrize("cmdline", ["reframe 'r", "reframe --mode=measure", "reframe --tag=quick", None])
 def test_a_selection_of_tests_is_no_mode(cmdline):
-    assert modes.mode_of({"cmdline": cmdline}) == ""
-    assert modes.mode_of({"cmdline": cmdline, "linkmatrix_mode": ["quick"]}) == ""
+    assert modes.session_mode({"cmdline": cmdline}) == ""
+    assert modes.session_mode({"cmdline": cmdline, "linkmatrix_mode": ["quick"]}) == ""

@@ -8,7 +8,7 @@ import pytest
 
 from linkmatrix.record import reading
 from linkmatrix.runs import modes, resume
-from linkmatrix.runs.components import components_of
+from linkmatrix.runs.components import node_components
 from tests.tools.plain_record import one_record
 from tests.tools.stores import disturbed, of_node
 
@@ -72,7 +72,7 @@ def test_what_passed_by_a_clock_that_was_ahead_does_not_count_for_ever(tmp_path,
         "passed": {"abc0": [["node:gpu", "a", 12, when, {}]]},
     }
     last.write_text(json.dumps(said))
-    assert not resume.before(last, tmp_path, lambda report: [], 24).passed
+    assert not resume.load_passes(last, tmp_path, lambda report: [], 24).passed
     out = capsys.readouterr().out
     assert "start time in the future" in out and "so all is measured again" in out
 
@@ -139,8 +139,10 @@ def test_of_each_component_the_test_case_with_the_fewest_cells_is_measured_again
         return (resume.Passed("a:gpu", "case", cells, 0.0, machine),)
 
     one, both = {"n1": {"0": "7"}}, {"n1": {"0": "7", "1": "8"}}
-    before = resume.Before({"f": passed(0, {}), "m": passed(12, both), "t": passed(1, one), "x": passed(9, both)})
-    assert before.again == {"t", "x"} and before.options("") == ["--exclude=/f", "--exclude=/m"]
+    before = resume.EarlierPasses(
+        {"f": passed(0, {}), "m": passed(12, both), "t": passed(1, one), "x": passed(9, both)}
+    )
+    assert before.remeasured == {"t", "x"} and before.options("") == ["--exclude=/f", "--exclude=/m"]
     assert before.options("quick")[2:] == modes.suite_options("quick,-/f,-/m")
 
 
@@ -150,8 +152,8 @@ def test_resume_does_not_keep_passes_of_a_node_that_nothing_was_measured_on_agai
         code: (resume.Passed("alpha:gpu", f"node_sweep %node={node}", cells, 1e9, machines[node]),)
         for code, node, cells in (("a1", "n1", 12), ("a2", "n2", 13))
     }
-    before = resume.Before(passed)
-    assert before.again == {"a1", "a2"}, "of each node one test must be measured again"
+    before = resume.EarlierPasses(passed)
+    assert before.remeasured == {"a1", "a2"}, "of each node one test must be measured again"
 
 
 def test_resume_in_a_sweep_measures_each_node_again(machine, make_record):
@@ -167,23 +169,23 @@ def test_resume_in_a_sweep_measures_each_node_again(machine, make_record):
 
 
 def test_a_pass_does_not_count_after_one_of_its_slots_became_empty():
-    old = components_of(one_record(count=4))
+    old = node_components(one_record(count=4))
     now = SimpleNamespace(test=SimpleNamespace(record=one_record(count=3)))
-    before = resume.Before({"a1": (resume.Passed("alpha:gpu", "x", 12, 1e9, old),)})
-    found, why = resume.kept(before, [now])
+    before = resume.EarlierPasses({"a1": (resume.Passed("alpha:gpu", "x", 12, 1e9, old),)})
+    found, why = resume.valid_passes(before, [now])
     assert not found.passed and why
 
 
 def test_resume_does_not_look_for_replaced_gpus_in_a_record_of_host_memory():
-    host = components_of(reading.load(DATA / "cpu16_ranks_quiet.record.json"))
+    host = node_components(reading.load(DATA / "cpu16_ranks_quiet.record.json"))
     gpus = {"vm": {"driver": "580", "0": "serial-a"}}
-    before = resume.Before(
+    before = resume.EarlierPasses(
         {
             "host": (resume.Passed("alpha:gpu", "rank_to_rank", 2, 1e9, host),),
             "gpu": (resume.Passed("alpha:gpu", "write_ce", 12, 1e9, gpus),),
         }
     )
-    assert "gpu" in before.again, before.again
+    assert "gpu" in before.remeasured, before.remeasured
 
 
 @pytest.mark.parametrize(
@@ -196,7 +198,7 @@ def test_resume_does_not_look_for_replaced_gpus_in_a_record_of_host_memory():
 def test_a_simulated_fault_or_a_disturbed_test_case_did_not_pass(judged_run, make_record, spoil):
     content = make_record()
     _, (good,) = judged_run(content, reference="hgx", hashcode="abc0")
-    assert resume.passed_in([good], 0.0)["abc0"]
+    assert resume.passed_tests([good], 0.0)["abc0"]
     spoil(content)
     _, (one,) = judged_run(content, reference="hgx", hashcode="abc0")
-    assert resume.passed_in([one], 0.0) == {"abc0": ()}
+    assert resume.passed_tests([one], 0.0) == {"abc0": ()}

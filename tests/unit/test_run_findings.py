@@ -91,7 +91,7 @@ def test_what_a_record_says_against_itself_is_never_a_pass_and_stands_there(
     run, judged = judged_run(record, reference="hgx")
     text, found = screen((run, judged))
     assert found is verdict and said in text
-    assert judged[0].of_matrix(judged[0].matrices[0][1]) is verdict
+    assert judged[0].matrix_verdict(judged[0].matrices[0][1]) is verdict
     lines = [line for problem in page.problems(Analysis(run, judged)) for line in problem["reasons"]]
     assert any(said in line for line in lines)
 
@@ -152,7 +152,7 @@ def test_a_fact_of_one_test_case_is_not_that_of_another(judged_run, make_record,
     change(record)
     record["results"].append(other)
     _, (one,) = judged_run(record, reference="hgx")
-    assert [one.of_matrix(matrix) for _, matrix in one.matrices] == [verdict, Verdict.PASS]
+    assert [one.matrix_verdict(matrix) for _, matrix in one.matrices] == [verdict, Verdict.PASS]
     record["results"][1] = {**other, "testcase": "another"}
     _, (one,) = judged_run(record)
     assert words.verdict_tally([one]) == f"2 test cases: {tally}"
@@ -164,7 +164,7 @@ def test_sizes_of_a_test_case_are_one_test_case_with_the_worst_of_their_verdicts
     smaller = {**make_record(value=100.0)["results"][0], "size_bytes": 1 << 20}
     record["results"].insert(0, smaller)
     _, (one,) = judged_run(record, reference="hgx")
-    assert [one.of_matrix(matrix) for _, matrix in one.matrices] == [Verdict.FAIL, Verdict.PASS]
+    assert [one.matrix_verdict(matrix) for _, matrix in one.matrices] == [Verdict.FAIL, Verdict.PASS]
     assert words.verdict_tally([one]) == "1 test case: 1 FAIL"
     assert words.verdict_tally([one, one]) == "2 test cases: 2 FAIL"  # of two nodes
     record["results"].append({**smaller, "testcase": "without_a_reference"})

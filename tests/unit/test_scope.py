@@ -13,7 +13,7 @@ from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import index, judging, missing_runs, stored, testcases
 from linkmatrix.runs.scopes import Scope
-from linkmatrix.runs.suspects import of_run, suspects
+from linkmatrix.runs.suspects import run_flags, suspects
 from tests.tools import stores
 
 WRITE, READ = "device_to_device_memcpy_write_ce", "device_to_device_memcpy_read_ce"
@@ -173,7 +173,7 @@ def test_what_is_faster_than_its_reference_flags_nobody(after, make_record):
     content = make_record(off=fast)
     run = stored.Run(Path("r"), (testcases.Test(WRITE, record=content),))
     (judged,) = judging.judge_all(run, REFERENCES, "hgx")
-    assert judged.verdict is Verdict.NOT_JUDGED and of_run([judged])[:2] == ({}, {})
+    assert judged.verdict is Verdict.NOT_JUDGED and run_flags([judged])[:2] == ({}, {})
 
 
 @pytest.fixture
@@ -256,7 +256,7 @@ def test_a_simulated_fault_changes_no_list_and_no_coverage(exported):
     code, out = exported("--format", "slurm", "--nodes", "suspect")
     assert code == 0 and "no node is flagged" in out and "DRAIN" not in out
     assert exported("--format", "hostfile")[0] == 0
-    with index.opened(exported.store.prefix, exported.store.references) as found:
+    with index.open_index(exported.store.prefix, exported.store.references) as found:
         assert len(stores.tests_in(found)) == 1
 
 
@@ -305,9 +305,9 @@ def test_a_run_ended_without_a_report_where_its_process_is_gone(tmp_path, hours,
 def test_a_damaged_note_of_a_run_is_a_run_without_a_report(tmp_path, text):
     file = stores.began(tmp_path)
     file.write_text(text)
-    assert missing_runs.sentences(tmp_path) == [], "it may be written now"
+    assert missing_runs.missing_run_sentences(tmp_path) == [], "it may be written now"
     os.utime(file, (time.time() - 26 * 3600,) * 2)
-    ((sentence,), found) = missing_runs.sentences(tmp_path), missing_runs.ended_without_report(tmp_path)
+    ((sentence,), found) = missing_runs.missing_run_sentences(tmp_path), missing_runs.ended_without_report(tmp_path)
     assert "INCOMPLETE" in sentence and found[0].mode == "unknown"
 
 

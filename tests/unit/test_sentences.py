@@ -111,7 +111,7 @@ def test_a_cell_of_one_look_makes_no_suspect_and_one_that_stayed_slow_alone_does
     cell = {"row": row, "column": column, "before": 340.0, "after": 341.0, "outcome": "reproduced"}
     content["results"][0]["remeasured"] = [cell]
     _, judged = judged_run(content, reference="hgx")
-    found, _, seen = suspects.of_run(judged)
+    found, _, seen = suspects.run_flags(judged)
     assert {seen[one].label for one in found} == blamed
 
 

@@ -301,9 +301,9 @@ def test_more_samples_are_had_by_what_a_person_can_type():
 def test_a_command_is_repeated_without_its_drill_and_into_another_record(make_record):
     content = make_record()
     content["command"] = ["p2p_matrix", "--simulate-fault", "corrupt=7:gpu1", "--record", "a.json", "--samples", "7"]
-    assert modes.of_program(content) == "p2p_matrix --record a.again.json --samples 7"
+    assert modes.program_command(content) == "p2p_matrix --record a.again.json --samples 7"
     content["command"] = ["p2p_matrix", "--record=a", "--simulate-fault=slow:gpu1"]
-    assert modes.of_program(content) == "p2p_matrix --record=a.again"
+    assert modes.program_command(content) == "p2p_matrix --record=a.again"
 
 
 def test_what_is_slow_comes_before_adoption_in_every_step(judged_run, make_record):

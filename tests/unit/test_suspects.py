@@ -11,7 +11,7 @@ from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import stored, testcases
 from linkmatrix.runs.judging import judge
-from linkmatrix.runs.suspects import of_run, suspects
+from linkmatrix.runs.suspects import run_flags, suspects
 
 TESTCASE = "device_to_device_memcpy_write_ce"
 PAIRS = [(a, b) for a in range(4) for b in range(4) if a != b]
@@ -239,10 +239,10 @@ def test_a_program_that_looks_for_no_other_process_fails_and_flags_no_component(
     test = testcases.Test(TESTCASE, record=record, reference="hgx", result="fail", phase="performance")
     one = judge(test, REFERENCES, None)
     assert one.verdict is Verdict.FAIL
-    assert of_run([one])[0] == {}
+    assert run_flags([one])[0] == {}
     assert any("nvbandwidth does not detect other processes" in reason for reason in one.reasons)
     test = testcases.Test(TESTCASE, record=record | {"backend": "cuda"}, reference="hgx", result="fail")
-    assert of_run([judge(test, REFERENCES, None)])[0], "the program of linkmatrix flags the device"
+    assert run_flags([judge(test, REFERENCES, None)])[0], "the program of linkmatrix flags the device"
 
 
 def test_only_runs_with_short_samples_clear_an_intermittent_cell(after):

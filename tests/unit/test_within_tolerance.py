@@ -97,7 +97,7 @@ def test_it_is_said_by_diagnose_where_all_passes_and_leaves_no_suspect():
     one = judging.Judged(test, matrix.verdict, Evaluation((matrix,)))
     said = "\n".join(lines(Analysis(None, [one]), one, content["results"][0], matrix))
     assert "n000:gpu1->n002:gpu2 and n002:gpu2->n000:gpu1 are both 2." in said
-    assert list(suspects.flagged_in(one, content, {})) == []
+    assert list(suspects.test_flags(one, content, {})) == []
 
 
 def test_beside_it_what_failed_comes_first_and_is_suspect_alone():
@@ -110,4 +110,4 @@ def test_beside_it_what_failed_comes_first_and_is_suspect_alone():
     assert third.verdict is Verdict.WARN and "worse than its link class" in third.text
     marks = machine.test_marks(Analysis(None, [one]), one)
     assert {mark.word: mark.verdict for mark in marks} == {"slow": Verdict.WARN, "too fast": Verdict.FAIL}
-    assert {label for label, *_ in suspects.flagged_in(one, content, {})} == {"n001:gpu0", "n003:gpu0"}
+    assert {label for label, *_ in suspects.test_flags(one, content, {})} == {"n001:gpu0", "n003:gpu0"}

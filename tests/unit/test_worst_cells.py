@@ -8,7 +8,7 @@ from apart_records import apart, judged, nodes_of
 
 from linkmatrix.references.tables import References
 from linkmatrix.runs import judging, stored
-from linkmatrix.runs.series import Earlier
+from linkmatrix.runs.series import EarlierValues
 from linkmatrix.show import page, page_matrix
 from linkmatrix.show.analysis import Analysis
 
@@ -85,7 +85,7 @@ def of_report(path, references):
 def test_runs_before_are_those_of_the_same_cell_and_older(reports, reference_folder):
     paths = reports(395.0, 394.0, 300.0, 393.0)
     run, judged = of_report(paths[2], reference_folder)
-    earlier, (result, _) = Earlier(run), judged[0].matrices[0]
+    earlier, (result, _) = EarlierValues(run), judged[0].matrices[0]
     assert earlier.values(judged[0].test, result, ("gpu0", "gpu1")) == [395.0, 394.0]
     assert earlier.values(judged[0].test, result, ("gpu0", "gpu9")) == []
 
@@ -98,19 +98,19 @@ def test_a_cell_of_the_same_name_on_another_node_is_another_cell(reports, refere
         device["node"] = device["place"]["node"] = "node002"
     place.write_text(json.dumps(record))
     run, judged = of_report(paths[1], reference_folder)
-    assert Earlier(run).values(judged[0].test, judged[0].matrices[0][0], ("gpu0", "gpu1")) == []
+    assert EarlierValues(run).values(judged[0].test, judged[0].matrices[0][0], ("gpu0", "gpu1")) == []
 
 
 def test_a_report_before_that_cannot_be_read_costs_no_page(reports, reference_folder):
     paths = reports(395.0, 394.0, 300.0)
     paths[1].write_text("{")
     run, judged = of_report(paths[2], reference_folder)
-    assert Earlier(run).values(judged[0].test, judged[0].matrices[0][0], ("gpu0", "gpu1")) == [395.0]
+    assert EarlierValues(run).values(judged[0].test, judged[0].matrices[0][0], ("gpu0", "gpu1")) == [395.0]
 
 
 def test_a_record_by_itself_has_no_runs_before(write_record, reference_folder):
     run, judged = of_report(write_record(off={(0, 1): 300.0}), reference_folder)
-    assert Earlier(run).values(judged[0].test, judged[0].matrices[0][0], ("gpu0", "gpu1")) == []
+    assert EarlierValues(run).values(judged[0].test, judged[0].matrices[0][0], ("gpu0", "gpu1")) == []
 
 
 def test_the_page_draws_what_the_worst_cells_were(reports, reference_folder):

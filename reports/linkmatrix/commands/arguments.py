@@ -15,7 +15,7 @@ from ..record import units
 from ..record.names import short
 from ..references.tables import References
 from ..runs import folders, judging, stored
-from ..runs.judging import Judged, after_retries
+from ..runs.judging import Judged, decide_attempts
 from ..runs.testcases import Test
 from ..show.screen import Screen, watched
 
@@ -184,7 +184,7 @@ def judged_run(options: argparse.Namespace) -> tuple[stored.Run, list[Judged]]:
         from ..site import configured
 
         run = grouped(run, configured.read_groups(options.groups), configured.group_type(options.groups))
-    judged, _ = after_retries(judging.judge_all(run, references_of(options), options.reference))
+    judged, _ = decide_attempts(judging.judge_all(run, references_of(options), options.reference))
     return run, judged
 
 

@@ -19,7 +19,7 @@ from ..record import units
 from ..references.keys import measuring_check, with_variant
 from ..references.tables import References
 from ..runs import completeness, folders, manifest, resume, stored, supervise
-from ..runs.modes import MODES, PAIR, SWEEP, selects
+from ..runs.modes import MODES, PAIR, SWEEP, is_selective
 from ..runs.testcases import Test
 from ..site import configured, machine
 from . import begin, run_options, use_references
@@ -112,12 +112,12 @@ def run_baseline(options: argparse.Namespace) -> int:
     say(f"adopted: {units.counted(len(with_references), 'test case')} in the table {table}")
     say(*(f"left out: {test.name}" for test in without))
     more = list(options.more)
-    if selects(more):  # the test cases of this run differ from those of later runs of the mode
+    if is_selective(more):  # the test cases of this run differ from those of later runs of the mode
         more += [f"--exclude=/{test.hashcode}" for test in without]
     else:
-        whole = completeness.Ran(options.mode, options.system, reports[-1], resume.Before(), repository)
+        whole = completeness.EndedRun(options.mode, options.system, reports[-1], resume.EarlierPasses(), repository)
         less = {manifest.key(test.name, test.environ): test.hashcode for test in without}
-        say(*completeness.frozen(whole, REASON, less))
+        say(*completeness.write_manifests(whole, REASON, less))
     command = shlex.join(["linkmatrix", "run", *selection, RETRY, *(["--", *more] if more else [])])
     if code := use_references.use_table(repository, place, table):
         say(f"Then compare a run with the references: {command}")

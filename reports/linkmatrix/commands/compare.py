@@ -25,7 +25,7 @@ from ..record.units import figure
 from ..references import published
 from ..references.keys import is_known
 from ..runs import figures, stored
-from ..runs.figures import NO_CLASS, PAIR, Figures, of_published, of_run
+from ..runs.figures import NO_CLASS, PAIR, Figures, published_figures, run_figures
 from ..runs.testcases import Test
 from ..show import words
 from ..show.screen import Screen
@@ -98,12 +98,14 @@ def run_compare(options: argparse.Namespace) -> int:
     if options.against == PEERS:
         return beside_peers(run, set(options.testcase or ()), options.all or bool(options.testcase))
     second = other_run(options.against)
-    here = list(of_run(run))
-    there = list(of_published(published.load(options.against)) if second is None else of_run(second))
+    here = list(run_figures(run))
+    there = list(published_figures(published.load(options.against)) if second is None else run_figures(second))
     found = compare(here, there, set(options.testcase or ()), options.against)
     series, no_series = [], []
     if options.against in published.NAMES:
-        series, no_series = figures.beside_series(run, published.load(options.against), set(options.testcase or ()))
+        series, no_series = figures.compare_efficiencies(
+            run, published.load(options.against), set(options.testcase or ())
+        )
     left_out = [*found.left_out, *no_series]
     screen = Screen()
     both = [("this run", run)] + ([(options.against, second)] if second is not None else [])
@@ -129,7 +131,7 @@ def print_rows(screen: Screen, rows: list[Row], other_name: str, everything: boo
 
 def beside_peers(run: stored.Run, wanted: set[str], everything: bool) -> int:
     """Prints a comparison with each other program of the run. Raises BadInput without one."""
-    own = list(of_run(replace(run, tests=tuple(test for test in run.tests if not peer_of(test)))))
+    own = list(run_figures(replace(run, tests=tuple(test for test in run.tests if not peer_of(test)))))
     programs = list(dict.fromkeys(filter(None, map(peer_of, run.tests))))
     if not programs:
         raise BadInput(
@@ -137,7 +139,7 @@ def beside_peers(run: stored.Run, wanted: set[str], everything: bool) -> int:
         )
     met, screen = False, Screen()
     for program in programs:
-        theirs = of_run(replace(run, tests=tuple(test for test in run.tests if peer_of(test) == program)))
+        theirs = run_figures(replace(run, tests=tuple(test for test in run.tests if peer_of(test) == program)))
         found = compare(own, list(theirs), wanted, program)
         met = met or bool(found.rows)
         screen.lines(
@@ -181,24 +183,24 @@ def compare(here: list[Figures], there: list[Figures], wanted: set[str], other_n
     series: dict[tuple[str, ...], list[Figures]] = {}  # what differs in its size only
     for one in here:
         if one.medians and (not wanted or one.testcase in wanted):
-            series.setdefault((*one.name, one.unit, one.where, one.variant, one.alias, one.way), []).append(one)
+            series.setdefault((*one.name, one.unit, one.where, one.variant, one.alias, one.route), []).append(one)
     for several in series.values():
         first = several[0]
         if not is_known(first.testcase):
             found.left_out.append(f"{title(first)}: the text does not name the measured quantity: not comparable")
             continue
-        named = [two for two in there if two.same_as(first) and two.unit == first.unit and two.medians]
-        same = [two for two in named if first.as_large_as(two)]
+        named = [two for two in there if two.is_same_testcase(first) and two.unit == first.unit and two.medians]
+        same = [two for two in named if first.has_same_extent(two)]
         if any(two.variant == first.variant for two in same):
             same = [two for two in same if two.variant == first.variant]
-        elif first.alias and all(two.by_osu == first.alias for two in same):
+        elif first.alias and all(two.comparison_name == first.alias for two in same):
             pass  # as many pairs, of all that nodes have or of some
         elif any(two.variant for two in same) or (same and first.variant and first.extent is not None):
             asked = ", ".join(dict.fromkeys(two.variant.removeprefix(", ") or "no other setting" for two in same))
             found.left_out.append(f"{title(first)}: {asked} there: not comparable")
             continue
         same = [two for two in same if two.alias == first.alias] or same  # of the same memory, where there is some
-        same = [two for two in same if two.way == first.way] or [two for two in same if not two.alias]
+        same = [two for two in same if two.route == first.route] or [two for two in same if not two.alias]
         if first.extent is not None:  # of several numbers of ranks on as many nodes, rather the same
             same = [two for two in same if two.extent == first.extent] or same
         if named and not same:
@@ -237,7 +239,7 @@ def meet(here: list[Figures], there: list[Figures], found: Compared, other_name:
 
 def title(one: Figures) -> str:
     """The test case with its part, variant and path."""
-    way = f", {one.way}" if one.way else ""
+    way = f", {one.route}" if one.route else ""
     return " ".join(filter(None, (one.name[0], one.name[1].replace("_", " ")))) + one.variant + way
 
 
@@ -258,7 +260,7 @@ def disturbance_sentences(one: Figures, two: Figures) -> Iterator[Row]:
     for here, median in one.medians.items():
         for there, other_median in two.medians.items():
             # of ranks, who does not say where they were may have had them anywhere
-            anywhere = one.by_osu.startswith("osu_") and NO_CLASS in (here, there)
+            anywhere = one.comparison_name.startswith("osu_") and NO_CLASS in (here, there)
             apart = one.extent is not None or here in OWN or there in OWN
             if apart and here != there and not anywhere:
                 continue

@@ -48,19 +48,19 @@ def run_diagnose(options: argparse.Namespace) -> int:
         for result, matrix in one.matrices
         if not options.testcase or result["testcase"] in options.testcase
     ]
-    beyond = [one for one in judged if one.beyond_cells is not None]
-    verdict = worst([*(one.verdict for one in beyond), *(one.of_matrix(matrix) for one, _, matrix in chosen)])
+    beyond = [one for one in judged if one.verdict_beyond_cells is not None]
+    verdict = worst([*(one.verdict for one in beyond), *(one.matrix_verdict(matrix) for one, _, matrix in chosen)])
     analysis, screen = Analysis(run, judged, verdict), Screen()
     screen.lines(*analysis.notices)
     everything = options.all or bool(options.testcase)
     blocks = []
     shown_by: dict[object, list[str]] = {}  # component → test cases that show it, beyond the first
     for one in judged:
-        if one in beyond or one.is_of_state:
-            texts = [found.text for found in Analysis(None, [one]).findings] if one.is_of_state else []
+        if one in beyond or one.reports_state_only:
+            texts = [found.text for found in Analysis(None, [one]).findings] if one.reports_state_only else []
             blocks.append(Block(of_the_test(one), one.verdict, texts))
         for result, matrix in ((result, matrix) for of, result, matrix in chosen if of is one):
-            found, diagnosis = one.of_matrix(matrix), analysis.diagnosis(one, result, matrix, include_good=True)
+            found, diagnosis = one.matrix_verdict(matrix), analysis.diagnosis(one, result, matrix, include_good=True)
             components = (
                 found,
                 analysis.places.name(one),

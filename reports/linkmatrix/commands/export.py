@@ -152,7 +152,7 @@ def nodes_of(options: argparse.Namespace) -> bytes | None:
         of = f" of {clean(options.system)}" if options.system else ""
         say(*measured.notices, f"no stored run{of} shows whether a node is flagged: measure first", to=sys.stderr)
         return None
-    found = known_good.standing(measured.outcomes, suspects, measured.disturbed, time.time(), options.within)
+    found = known_good.classify_nodes(measured.outcomes, suspects, measured.disturbed, time.time(), options.within)
     if which == node_lists.GOOD and not found.good:
         why = [f"{clean(name)} {said}" for name, said in found.unknown.items()]
         why += [f"{clean(name)} is flagged" for name in found.suspect]
@@ -199,12 +199,12 @@ def named_runs(options: argparse.Namespace) -> Measured:
         told += judged if options.paths else []
         written = run.path.stat().st_mtime if run.path.is_file() else time.time()
         for one in judged:
-            for row in indexing.rows_of_test(one, indexing.moment(one, run.started, written)):
-                measured.append(known_good.measured_in(row))
+            for row in indexing.test_rows(one, indexing.start_time(one, run.started, written)):
+                measured.append(known_good.parse_measured(row))
                 if row["nodes"] == 1:
-                    cases = known_good.cases_from(row["cases"])
+                    cases = known_good.parse_cases(row["cases"])
                     about = (row[name] for name in ("node", "test", "started", "verdict"))
-                    found += known_good.outcomes_of(*about, cases, row["components"])
+                    found += known_good.test_outcomes(*about, cases, row["components"])
     there = {short(one.node) for one in measured}
     suspects = [
         one for one in suspects_of(options, every, references) if not options.system or short(one.node) in there
@@ -217,16 +217,19 @@ def stored_runs(options: argparse.Namespace) -> Measured:
     from ..runs import index
 
     prefix = folders.prefix()
-    with index.opened(prefix, options.references or arguments.reference_folder()) as found:
+    with index.open_index(prefix, options.references or arguments.reference_folder()) as found:
         for note in found.notes:
             say(f"note: {note}", to=sys.stderr)
-        suspects, outcomes = found.suspects(options.clean_runs, notes.load(prefix)), found.alone(options.system)
+        suspects, outcomes = (
+            found.suspects(options.clean_runs, notes.load(prefix)),
+            found.single_node_outcomes(options.system),
+        )
         if not options.system:
-            return Measured(outcomes, suspects, found.disturbed(), bool(folders.reports(prefix)))
+            return Measured(outcomes, suspects, found.disturbance_streaks(), bool(folders.reports(prefix)))
         # a suspect is called as the last run of any partition did: with its domain, or without
         there = {short(node) for node in (*found.states(options.system), *(one.node for one in outcomes))}
         suspects = [one for one in suspects if short(one.node) in there]
-        return Measured(outcomes, suspects, found.disturbed(), bool(there))
+        return Measured(outcomes, suspects, found.disturbance_streaks(), bool(there))
 
 
 def cells_of(judged: list[Judged]) -> "pandas.DataFrame":
@@ -240,15 +243,15 @@ def cells_of(judged: list[Judged]) -> "pandas.DataFrame":
         record = one.test.record
         head = {"partition": one.test.partition, "run": str(one.test.path or ""), "check": one.test.name}
         head |= {"started": record["started"], "host": record["host"]["name"]} if record else {}
-        if one.beyond_cells is not None:
+        if one.verdict_beyond_cells is not None:
             said = {"testcase": one.test.testcase or one.test.name, "verdict": words.WORDS[one.verdict]}
             found.append(pandas.DataFrame([{**head, **said, "reason": clean("; ".join(one.reasons))}]))
         for result, matrix in one.matrices:
             if matrix.whole is not None:
-                found.append(table.of_judged(one, matrix))
+                found.append(table.judged_table(one, matrix))
                 continue
             assert matrix.matrix.external is not None
-            said = {"testcase": result["testcase"], "verdict": words.WORDS[one.of_matrix(matrix)]}
+            said = {"testcase": result["testcase"], "verdict": words.WORDS[one.matrix_verdict(matrix)]}
             said["reason"] = matrix.problem or f"its cells are in {matrix.matrix.external.name}, a NumPy file"
             found.append(pandas.DataFrame([{**head, **said}]))
     frames = [frame.reindex(columns=list(COLUMNS)).astype(COLUMNS) for frame in found]

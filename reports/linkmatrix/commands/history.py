@@ -26,8 +26,8 @@ from ..runs import folders, missing_runs, notes
 from ..runs import series as over_runs
 from ..runs.components import Slot, parse_slot
 from ..runs.stored import Run
-from ..runs.suspects import found_in, suspects
-from ..runs.suspicion import Found
+from ..runs.suspects import flags_in_run, suspects
+from ..runs.suspicion import RunFlags
 from ..runs.testcases import Test
 from ..show import over_time
 from ..show.screen import Screen
@@ -108,9 +108,9 @@ def run_history(options: argparse.Namespace) -> int:
     if is_indexed(options):
         from ..runs import index
 
-        with index.opened(prefix, arguments.reference_folder(), again=True) as found:
+        with index.open_index(prefix, arguments.reference_folder(), again=True) as found:
             medians, named = found.medians(), found.suspects(options.clean_runs, written)
-            ending = [*(f"{node} {why}" for node, why in found.disturbed().items()), *found.notes]
+            ending = [*(f"{node} {why}" for node, why in found.disturbance_streaks().items()), *found.notes]
     else:
         runs = list(runs_of(options))
         medians = over_runs.frame([] if options.fleet else medians_of(runs, choice))
@@ -153,9 +153,9 @@ def of_all_runs() -> Iterator[str]:
     if folders.reports(prefix):
         from ..runs import index
 
-        with index.opened(prefix, arguments.reference_folder()) as found:
-            yield from (f"{node} {why}" for node, why in found.disturbed().items())
-    yield from missing_runs.sentences(prefix)
+        with index.open_index(prefix, arguments.reference_folder()) as found:
+            yield from (f"{node} {why}" for node, why in found.disturbance_streaks().items())
+    yield from missing_runs.missing_run_sentences(prefix)
 
 
 def of_part_or_place(options: argparse.Namespace) -> int:
@@ -182,18 +182,18 @@ def of_part_or_place(options: argparse.Namespace) -> int:
     return 0 if lines else NOTHING
 
 
-def found_of(options: argparse.Namespace, place: Slot | None) -> Iterator[Found]:
+def found_of(options: argparse.Namespace, place: Slot | None) -> Iterator[RunFlags]:
     """The flags and clean scopes of the chosen runs; of all stored runs by the index. Raises BadInput."""
     if options.paths or options.since or options.system or options.reference or options.references:
         references = arguments.references_of(options)
-        yield from (found_in(run, references, options.reference) for run in runs_of(options))
+        yield from (flags_in_run(run, references, options.reference) for run in runs_of(options))
         return
     from ..runs import index
 
-    with index.opened(folders.prefix(), arguments.reference_folder()) as stored_runs:
+    with index.open_index(folders.prefix(), arguments.reference_folder()) as stored_runs:
         Screen().lines(*(f"note: {note}" for note in stored_runs.notes))
-        nodes = stored_runs.named([place[0]]) if place else stored_runs.with_part(options.component)
-        yield from stored_runs.found_on(stored_runs.with_parts_of(nodes))
+        nodes = stored_runs.node_numbers([place[0]]) if place else stored_runs.nodes_with_part(options.component)
+        yield from stored_runs.flags_on(stored_runs.nodes_sharing_parts(nodes))
 
 
 def series_of(medians: "pandas.DataFrame", choice: Choice, testcases: set[str]) -> list[Series]:
@@ -317,7 +317,9 @@ def chosen(test: Test, matrix: Matrix, choice: Choice) -> "pandas.DataFrame":
     """The chosen cells that were measured, as in runs/table.py; none of a matrix that does not fit into memory."""
     from ..runs import table
 
-    cells = table.of_matrix(table.facts_of(test, matrix), matrix) if matrix.fits_memory else table.of_tests([])
+    cells = (
+        table.matrix_table(table.shared_columns(test, matrix), matrix) if matrix.fits_memory else table.test_cells([])
+    )
     keep = cells["status"] == "ok"
     source, destination = choice.cell or (choice.row, choice.column)
     for column, wanted in (("source", source), ("destination", destination), ("link_class", choice.link_class)):

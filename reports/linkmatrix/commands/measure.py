@@ -16,7 +16,7 @@ from ..files import MOST_BYTES, read_whole
 from ..invocation import VARIABLE, linkmatrix_command, program_command, relative
 from ..record import units
 from ..runs import folders, judging, modes, stored, supervise
-from ..runs.judging import after_retries
+from ..runs.judging import decide_attempts
 from ..show import summary
 from ..show.analysis import Analysis
 from ..site import environment
@@ -51,7 +51,7 @@ def run_measure(options: argparse.Namespace) -> int:
     stamp = f"measure-{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
     words = ["linkmatrix", "measure", *run_options.measuring_words(options)]
     words += ["--", *options.more] if options.more else []
-    selection = [*modes.extras(words, measure=stamp), *modes.default_selection(options.more)]
+    selection = [*modes.session_extras(words, measure=stamp), *modes.default_selection(options.more)]
     selection += [*run_options.measuring(options), *options.more]
     try:
         program = begin.reframe(options.reframe)
@@ -76,7 +76,7 @@ def run_measure(options: argparse.Namespace) -> int:
         say(f"nothing was measured, because no test {match}. List the tests: {LIST}")
         return CANNOT
     if report is None:
-        output.unreported()
+        output.print_last_lines()
         return BAD_INPUT if code == BAD_INPUT else CANNOT  # ReFrame printed the reason
     without_programs(prefix, report, options.more)
     return shown(report, code, folders.repository())
@@ -94,7 +94,7 @@ def shown(report: Path, of_reframe: int, repository: Path) -> int:
     """Prints the summary of a run, writes its page, and returns the exit code."""
     try:
         run = stored.find(report)
-        judged = after_retries(run_summary.judged_tests(run, repository))[0]
+        judged = decide_attempts(run_summary.judged_tests(run, repository))[0]
     except BadInput as error:
         say(error)
         return CANNOT

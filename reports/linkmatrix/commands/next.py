@@ -76,7 +76,7 @@ def run_next(options: argparse.Namespace) -> int:
     from ..runs import notes as written
 
     folder, notes = options.references or arguments.reference_folder(), []
-    with index.opened(folders.prefix(), folder) as found:
+    with index.open_index(folders.prefix(), folder) as found:
         there = found.partitions()
         if not there:
             say(*(f"note: {note}" for note in found.notes))
@@ -88,7 +88,7 @@ def run_next(options: argparse.Namespace) -> int:
         covered = coverage.coverage(found, name, time.time(), known, leaves, options.clean_runs, told)
         together = covered.together if configured.node_option(said, ()) else None  # or no job can ask for certain nodes
         jobs = patrol.plan(covered.nodes, covered.pairs, covered.alone, together, budget or 0.0)
-        notes += [*found.notes, *(f"{node} {why}" for node, why in found.disturbed().items())]
+        notes += [*found.notes, *(f"{node} {why}" for node, why in found.disturbance_streaks().items())]
         for line in [*lines(covered, options.within), *(f"note: {note}" for note in notes)]:
             say(line)
         if options.html:

@@ -57,8 +57,8 @@ def unseen(note: Note) -> list[Slot]:
     try:
         from ..runs import index
 
-        with index.opened(folders.prefix(), arguments.reference_folder()) as found:
-            return found.unseen(note.places)
+        with index.open_index(folders.prefix(), arguments.reference_folder()) as found:
+            return found.unknown_slots(note.places)
     except (ModuleNotFoundError, BadInput, OSError, lock.Held):
         return []
 
@@ -81,7 +81,7 @@ def note_of(options: argparse.Namespace, now: str) -> Note:
     when = now
     if options.when is not None:
         try:
-            when = notes.moment(options.when)
+            when = notes.parse_time(options.when)
         except (ValueError, OverflowError):
             raise BadInput(
                 f"--when '{options.when}' is not a time: use YYYY-MM-DDTHH:MM, such as 2026-11-20T10:00"

@@ -86,7 +86,11 @@ def draw_maps(analysis: Analysis, folder: Path, written: list[Path]) -> dict[tup
     for one, result, matrix in page.drawn_matrices(analysis):
         if matrix.problem:
             continue
-        record, verdict, name = one.test.record or {}, one.of_matrix(matrix), free_name(result["testcase"], written)
+        record, verdict, name = (
+            one.test.record or {},
+            one.matrix_verdict(matrix),
+            free_name(result["testcase"], written),
+        )
         pictures = plot.heat_map(record, result, matrix.subset, scales.get(matrix_text.key_of(result)), verdict)
         written.extend(plot.save(pictures, folder, name))
         found[matrix, page_matrix.ABSOLUTE] = pictures["png"]

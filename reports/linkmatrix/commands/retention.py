@@ -20,10 +20,10 @@ def suspect_lines(prefix: Path, clean_runs: int, repository: Path) -> Iterator[s
         return
     folder = repository / "config" / "references"
     try:
-        with index.opened(prefix, folder if folder.is_dir() else None, again=True) as found:
+        with index.open_index(prefix, folder if folder.is_dir() else None, again=True) as found:
             yield from (f"note: {clean(note)}" for note in found.notes)
             yield from (clean(one.sentence(clean_runs)) for one in found.suspects(clean_runs, notes.load(prefix)))
-            yield from (clean(f"{node} {why}") for node, why in found.disturbed().items())
+            yield from (clean(f"{node} {why}") for node, why in found.disturbance_streaks().items())
     except (OSError, lock.Held, BadInput) as error:  # no locks, or damaged notes; the verdict does not need the flags
         yield f"note: flags of earlier runs are unknown: {clean(str(error))}"
 
@@ -34,8 +34,8 @@ def flagging(prefix: Path, clean_runs: int, repository: Path) -> set[str] | None
     try:
         from ..runs import index, notes
 
-        with index.opened(prefix, folder if folder.is_dir() else None) as found:
-            return found.flagging(found.suspects(clean_runs, notes.load(prefix)))
+        with index.open_index(prefix, folder if folder.is_dir() else None) as found:
+            return found.deciding_reports(found.suspects(clean_runs, notes.load(prefix)))
     except (ModuleNotFoundError, BadInput, OSError, lock.Held) as error:
         say(f"note: the flags are unknown, so no report was removed: {error}")
         return None
@@ -46,10 +46,10 @@ def pruned(prefix: Path, keep: int | None, days: int | None, clean_runs: int, re
 
     The report of the session that ended last stays. A report stays as long as a flag depends on it.
     """
-    reports = sorted(folders.reports(prefix), key=folders.ended)[::-1]
+    reports = sorted(folders.reports(prefix), key=folders.end_time)[::-1]
     old = set(reports[keep:]) if keep is not None else set()
     if days is not None:
-        outlived, doubtful = folders.outlived(reports[1:], days)
+        outlived, doubtful = folders.expired_files(reports[1:], days)
         old |= set(outlived)
         if left := set(doubtful) - old:
             said = f"{units.counted(len(left), 'report')} from before a gap of half a year or more"
@@ -64,7 +64,7 @@ def pruned(prefix: Path, keep: int | None, days: int | None, clean_runs: int, re
             shutil.rmtree(folder, ignore_errors=True)
         path.unlink(missing_ok=True)
     if days is not None:
-        for path in folders.outlived((prefix / "reports").glob("junit-*.xml"), days)[0]:
+        for path in folders.expired_files((prefix / "reports").glob("junit-*.xml"), days)[0]:
             path.unlink(missing_ok=True)
     if old:
         say(f"removed {units.counted(len(old), 'old report')}")

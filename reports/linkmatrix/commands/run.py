@@ -19,8 +19,8 @@ from ..errors import BadInput, say
 from ..files import read_json, write_whole
 from ..judge.verdicts import BASELINE, EXIT_CODES, Verdict
 from ..runs import completeness, folders, judging, junit, manifest, missing_runs, resume, supervise
-from ..runs.judging import Judged, after_retries
-from ..runs.modes import ACCEPTANCE, MODES, NODES, PAIR, SUITES, SWEEP, check_paths, extras, selects
+from ..runs.judging import Judged, decide_attempts
+from ..runs.modes import ACCEPTANCE, MODES, NODES, PAIR, SUITES, SWEEP, check_paths, is_selective, session_extras
 from ..show import words
 from ..site import configured, environment, known_systems
 from ..site import nodes as site_nodes
@@ -138,7 +138,7 @@ def check_system(options: argparse.Namespace, repository: Path) -> None:
     name = [
         os.environ.get("RFM_SYSTEM", ""),
         options.system or "",
-        *run_options.values_of(options.more, SYSTEM, SYSTEM),
+        *run_options.reframe_values(options.more, SYSTEM, SYSTEM),
     ]
     name, systems = next(filter(None, reversed(name)), ""), repository / "config" / "systems"
     others = [word for word in options.more if word.startswith(("-C", "--config"))]
@@ -161,7 +161,7 @@ def sweep_nodes(options: argparse.Namespace) -> str:
 
 def is_part(options: argparse.Namespace) -> bool:
     """Whether the run may measure less than its mode. A manifest needs a whole run."""
-    return selects(options.more) or options.nodes not in ("", site_nodes.ALL)
+    return is_selective(options.more) or options.nodes not in ("", site_nodes.ALL)
 
 
 def locked_run(options: argparse.Namespace, program: str, repository: Path, prefix: Path, name: str) -> int:
@@ -174,9 +174,9 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
     before = gone_before(options, last, prefix, repository)
     known = set(folders.reports(prefix))
     selection = selection_options(options, before, left_out(options, manifests, program, repository))
-    checks = run_options.ALL_CHECKS if selects(options.more) else check_paths(options.mode, repository)
+    checks = run_options.ALL_CHECKS if is_selective(options.more) else check_paths(options.mode, repository)
     command = [program, *run_options.load_options(checks), "-r", f"--report-junit={for_junit}"]
-    command += [*extras(options.again, options.mode), *selection]
+    command += [*session_extras(options.again, options.mode), *selection]
     variables = {**run_options.environment(), "PATH": environment.search_path()}
     variables |= {NODES: options.nodes} if options.nodes else {}
     variables |= run_options.check_run(program, selection, options.more, repository, variables)
@@ -185,7 +185,7 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
     if options.verbose:
         say(f"$ {shlex.join(command)}", flush=True)
     noted = last.read_bytes() if last.is_file() else None
-    resume.note(last, options.mode, stamp, before, None)
+    resume.store_passes(last, options.mode, stamp, before, None)
     started, began_at = time.monotonic(), datetime.now()
     if options.wait_idle:
         say(f"Each program waits up to {options.wait_idle:g} s until other processes end.", flush=True)
@@ -196,7 +196,7 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
     seconds = time.monotonic() - started
     report, any_unreadable = report_of(prefix, known, stamp)
     if report is None:
-        output.unreported()
+        output.print_last_lines()
     if full := begin.full_disk(prefix):
         say(f"INCOMPLETE  {full}" + (f"; this run's report is {report}" if report else ""))
         return CANNOT
@@ -215,11 +215,11 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
         say(f"INCOMPLETE  ReFrame ended with {code} and {NO_REPORT}: nothing began")
         return CANNOT
     without_programs(prefix, report, options.more)
-    before, void = resume.kept(before, judged_cases(report, repository)) if before.passed else (before, [])
-    resume.note(last, options.mode, stamp, before, report)
+    before, void = resume.valid_passes(before, judged_cases(report, repository)) if before.passed else (before, [])
+    resume.store_passes(last, options.mode, stamp, before, report)
     if note := junit.correct(for_junit, read_json(report)):
         say(note)
-    ran = completeness.Ran(options.mode, options.system, report, before, repository)
+    ran = completeness.EndedRun(options.mode, options.system, report, before, repository)
     analysis, lines = analysed(ran, options, code)
     if options.scheduled is not None:
         void += missing_runs.note_start(prefix, f"{name}-{options.mode}", options.scheduled, began_at)
@@ -278,15 +278,15 @@ def restore(last: Path, noted: bytes | None) -> None:
     last.unlink() if noted is None else write_whole(last, noted)
 
 
-def gone_before(options: argparse.Namespace, last: Path, prefix: Path, repository: Path) -> resume.Before:
+def gone_before(options: argparse.Namespace, last: Path, prefix: Path, repository: Path) -> resume.EarlierPasses:
     """The tests that the last run of the mode passed, with --resume; no tests without it. Raises BadInput."""
     if not options.resume:
-        return resume.Before(whole=not is_part(options))
+        return resume.EarlierPasses(whole=not is_part(options))
 
     def passed(report: Path) -> list[Judged]:
-        return after_retries(judged_cases(report, repository))[0]
+        return decide_attempts(judged_cases(report, repository))[0]
 
-    before = resume.before(last, prefix, passed, options.resume_hours)
+    before = resume.load_passes(last, prefix, passed, options.resume_hours)
     return replace(before, whole=before.whole and not is_part(options))
 
 
@@ -294,7 +294,7 @@ def left_out(
     options: argparse.Namespace, manifests: Mapping[str, manifest.Manifest], program: str, repository: Path
 ) -> list[str]:
     """The hashes of the test cases that the manifest of the partition leaves out; none if the user selects tests."""
-    if options.with_left_out or selects(options.more) or not any(one.left_out for one in manifests.values()):
+    if options.with_left_out or is_selective(options.more) or not any(one.left_out for one in manifests.values()):
         return []
     try:
         place = configured.chosen_partition(program, repository, options.system)
@@ -303,7 +303,7 @@ def left_out(
     return [*manifests[place].left_out.values()] if place in manifests else []
 
 
-def selection_options(options: argparse.Namespace, before: resume.Before, less: Sequence[str]) -> list[str]:
+def selection_options(options: argparse.Namespace, before: resume.EarlierPasses, less: Sequence[str]) -> list[str]:
     """The options of ReFrame that select tests, and say how to measure them. less: hashes of excluded test cases."""
     more = [*run_options.measuring(options), *options.more]
     selection = run_options.without_warnings(MODES[options.mode], more)
@@ -315,7 +315,7 @@ def selection_options(options: argparse.Namespace, before: resume.Before, less: 
 def report_of(prefix: Path, known: set[Path], stamp: str) -> tuple[Path | None, bool]:
     """(report of the run with this stamp, whether another new report cannot be read). Prints the other new reports."""
     unknown = [path for path in folders.reports(prefix) if path not in known]
-    own = [path for path in unknown if resume.is_of(path, stamp)]
-    others = [resume.not_taken(path, stamp) for path in unknown if path not in own]
+    own = [path for path in unknown if resume.belongs_to_run(path, stamp)]
+    others = [resume.reason_ignored(path, stamp) for path in unknown if path not in own]
     say(*(f"note: {why}" for why, _ in others))
     return own[-1] if own else None, not all(readable for _, readable in others)

@@ -15,7 +15,7 @@ from ..record.names import option_values
 from ..references import tables
 from ..reframe_ext.sessions.suite_words import selects_test, unknown_words_error, words_of
 from ..runs import supervise
-from ..runs.modes import MIN_PREFIX, NO_WARNING, SESSIONS, refused, selects, values_of
+from ..runs.modes import MIN_PREFIX, NO_WARNING, SESSIONS, is_selective, reframe_values, refused_option
 from ..site import prebuilt
 from .begin import NotStarted
 
@@ -107,7 +107,7 @@ def load_options(paths: Iterable[str]) -> list[str]:
 
 def check_options(more: Sequence[str], keeps_junit: bool = False) -> None:
     """Raises BadInput or NotStarted for the first refused option. keeps_junit: linkmatrix reads the JUnit file."""
-    if why := refused(more):
+    if why := refused_option(more):
         raise BadInput(why)
     for word in more:
         if LISTS.fullmatch(word):
@@ -153,7 +153,7 @@ def environment() -> dict[str, str]:
 def assigned(more: Sequence[str]) -> list[tuple[str, str, str]]:
     """(class, variable, value) of each `-S CLASS.VARIABLE=VALUE`; the class is "" in `-S VARIABLE=VALUE`."""
     found = []
-    for word in values_of(more, "-S", "--setvar"):
+    for word in reframe_values(more, "-S", "--setvar"):
         name, _, value = word.partition("=")
         scope, _, variable = name.rpartition(".")
         found.append((scope, variable, value))
@@ -185,9 +185,9 @@ def check_run(
     program: the command that runs ReFrame, here only to list tests.
     selection: the options of the run that select tests, with `more`.
     """
-    if not selects(more):
+    if not is_selective(more):
         return {}
-    for path in values_of(more, "-c", "--checkpath"):
+    for path in reframe_values(more, "-c", "--checkpath"):
         if not (folder / path).exists():
             raise BadInput(f"-c {path}: {folder / path} does not exist")
     check_suites(program, more, folder, environ)
@@ -223,7 +223,7 @@ def check_environments(program: str, selection: Sequence[str], folder: Path, env
     """Raises BadInput for a pattern of -p that matches no environment of the system."""
     found = json_list(program, [*selection, "--show-config=environments"], folder, environ) or []
     names = sorted({str(one["name"]) for one in found} - {"builtin"})
-    for pattern in values_of(selection, "-p", "--prgenv"):
+    for pattern in reframe_values(selection, "-p", "--prgenv"):
         if names and not any(re.search(pattern, name) for name in names):
             raise BadInput(
                 f"-p {pattern}: there is no such environment{suggestion(pattern, names)}: {', '.join(names)}"
@@ -235,7 +235,7 @@ def check_suites(program: str, more: Sequence[str], folder: Path, environ: Mappi
     suites = [(scope, value) for scope, variable, value in assigned(more) if scope in SESSIONS and variable == SUITE]
     if not suites:
         return
-    paths = [f"--checkpath={path}" for path in values_of(more, "-c", "--checkpath")]
+    paths = [f"--checkpath={path}" for path in reframe_values(more, "-c", "--checkpath")]
     tests = [
         words_of(
             str(test.get("@class")),

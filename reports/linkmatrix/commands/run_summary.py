@@ -10,7 +10,7 @@ from ..judge.verdicts import Verdict
 from ..record import reading, units
 from ..references.tables import References
 from ..runs import completeness, judging, stored, supervise, verdict_file
-from ..runs.judging import Judged, after_retries
+from ..runs.judging import Judged, decide_attempts
 from ..runs.modes import PAIR
 from ..show import summary, words
 from ..show.analysis import Analysis, rerun_commands
@@ -33,18 +33,18 @@ def prepare(repository: Path) -> None:
         from ..runs import index  # noqa: F401  # its database may be missing
 
 
-def analysed(ran: completeness.Ran, options: argparse.Namespace, code: int) -> tuple[Analysis, list[str]]:
+def analysed(ran: completeness.EndedRun, options: argparse.Namespace, code: int) -> tuple[Analysis, list[str]]:
     """(analysis of a run's report, lines that explain it), compared with the manifest of the mode.
 
     code: the exit code of ReFrame. With --manifest, the manifest is written first. Raises BadInput.
     """
     if options.manifest:
-        say(*completeness.frozen(ran, options.manifest, {} if options.with_left_out else None))
+        say(*completeness.write_manifests(ran, options.manifest, {} if options.with_left_out else None))
     analysis, lines = analysed_report(ran.report, code, ran.repository)
     if options.mode != PAIR and options.nodes in ("", site_nodes.ALL):
-        lines += completeness.held_against(ran, analysis.verdict)
+        lines += completeness.manifest_lines(ran, analysis.verdict)
     elif options.nodes:
-        lines += completeness.unasked(ran.report, options.nodes.split(","))
+        lines += completeness.missing_node_lines(ran.report, options.nodes.split(","))
     if any(line.startswith(completeness.LESS) for line in lines):
         analysis.verdict = max(analysis.verdict, Verdict.INCOMPLETE)
     return analysis, lines
@@ -54,7 +54,7 @@ def analysed_report(report: Path, code: int, repository: Path) -> tuple[Analysis
     """As `analysed`, without the comparison with the mode. Raises BadInput."""
     run = stored.find(report)
     judged = judged_tests(run, repository)
-    final, passed_later = after_retries(judged)
+    final, passed_later = decide_attempts(judged)
     analysis, screen = Analysis(run, final), Screen()
     lines = [*analysis.notices, *summary.kind_lines(summary.kinds(final), screen)]
     lines += [words.verdict_tally(final), *summary.node_lines(final)] if judged else ["No test case ran: not a PASS."]

@@ -16,8 +16,8 @@ import numpy as np
 from .components import Component, Slot, slot_name
 
 PRIOR, DETECTED, FALSE_ALARM = 0.01, 0.7, 0.005
-SURE = 0.95
-RECENT = 3  # clean runs from before the suspicion that say that a bystander was good
+CERTAIN = 0.95
+CLEAN_RUNS_BEFORE = 3  # clean runs from before the suspicion that say that a bystander was good
 MOST_KEPT = 8  # clean runs of a pair that was never flagged: more of them say nothing more
 MOST_CANDIDATES = 12  # that may be bad: 4096 combinations
 
@@ -39,7 +39,7 @@ class Stay:
     flagged: int = 0
     clean: int = 0
 
-    def saw(self, when: str, flagged: bool, clean: bool) -> None:
+    def add(self, when: str, flagged: bool, clean: bool) -> None:
         """Adds a run, which may be neither flagged nor clean."""
         self.last, self.runs = when, self.runs + 1
         self.flagged += flagged
@@ -62,8 +62,8 @@ class SwapResult:
     pair: Pair
     component: float
     slot: float
-    to: Slot | None
-    other: Component | None
+    new_slot: Slot | None
+    new_component: Component | None
     unflagged: frozenset[Key]
 
 
@@ -82,9 +82,9 @@ class Evidence:
             stay = self.stays[pair] = Stay(when, when)
             for key in pair:
                 self.pairs.setdefault(key, []).append(pair)
-        stay.saw(when, flagged, clean)
+        stay.add(when, flagged, clean)
 
-    def within(self, pair: Pair, suspect: Pair, since: str) -> list[bool]:
+    def events_since(self, pair: Pair, suspect: Pair, since: str) -> list[bool]:
         """The events of a pair that count: whether each was flagged.
 
         These are the events since the suspicion and since the last repair of either; of pairs without the suspects,
@@ -96,7 +96,7 @@ class Evidence:
         if set(pair) & set(suspect):
             return now
         before = [flagged for when, flagged in events if when < since and not flagged]
-        return [*before[-RECENT:], *now]
+        return [*before[-CLEAN_RUNS_BEFORE:], *now]
 
     def newest(self, key: Key) -> Pair:
         """The pair in which a component or slot was seen last."""
@@ -110,10 +110,10 @@ def attribute(evidence: Evidence, suspect: Pair, since: str) -> SwapResult | Non
     moved = evidence.stays[component, now].last > since and now != slot
     if not moved and there == component:
         return None
-    candidates = list(candidates_of(evidence, suspect, since))
+    candidates = list(find_candidates(evidence, suspect, since))
     chances = dict(zip(candidates, posterior(evidence, suspect, since, candidates), strict=True))
-    sure = any(chance >= SURE for chance in chances.values())
-    good = {key for key, chance in chances.items() if chance <= 1 - SURE} if sure else set()
+    sure = any(chance >= CERTAIN for chance in chances.values())
+    good = {key for key, chance in chances.items() if chance <= 1 - CERTAIN} if sure else set()
     return SwapResult(
         suspect,
         chances[component],
@@ -124,13 +124,13 @@ def attribute(evidence: Evidence, suspect: Pair, since: str) -> SwapResult | Non
     )
 
 
-def candidates_of(evidence: Evidence, suspect: Pair, since: str) -> Iterator[Key]:
+def find_candidates(evidence: Evidence, suspect: Pair, since: str) -> Iterator[Key]:
     """The flagged component and slot, and those that were flagged since with one of them, the closest first."""
     found: dict[Key, None] = dict.fromkeys(suspect)
     queue: list[Key] = list(suspect)
     while queue and len(found) < MOST_CANDIDATES:
         for pair in evidence.pairs[queue.pop(0)]:
-            flagged = any(evidence.within(pair, suspect, since))
+            flagged = any(evidence.events_since(pair, suspect, since))
             new = [key for key in pair if key not in found] if flagged else []
             found |= dict.fromkeys(new)
             queue += new
@@ -143,7 +143,7 @@ def posterior(evidence: Evidence, suspect: Pair, since: str, candidates: list[Ke
     states = (np.arange(1 << len(candidates))[:, None] >> np.arange(len(candidates))) & 1 == 1
     logs = np.where(states, math.log(PRIOR), math.log(1 - PRIOR)).sum(axis=1)
     for pair in dict.fromkeys(pair for key in candidates for pair in evidence.pairs[key]):
-        events = evidence.within(pair, suspect, since)
+        events = evidence.events_since(pair, suspect, since)
         flagged, clean = sum(events), len(events) - sum(events)
         bad = states[:, [number[key] for key in pair if key in number]].any(axis=1)
         of_bad = flagged * math.log(DETECTED) + clean * math.log(1 - DETECTED)
@@ -161,19 +161,19 @@ FOLLOWED, STAYED, BOTH = (
 
 
 def is_decided(sentence: str) -> bool:
-    """Whether a sentence of `sentence_of` reports which of component and slot is at fault."""
+    """Whether a sentence of `swap_sentence` reports which of component and slot is at fault."""
     return sentence.startswith((FOLLOWED, STAYED, BOTH))
 
 
-def sentence_of(result: SwapResult, kind: str) -> str:
+def swap_sentence(result: SwapResult, kind: str) -> str:
     """The result of a swap in words. kind: of the component."""
     component, slot = result.pair
     what, where = f"{kind} {component}", slot_name(slot)
-    bad, good = (lambda chance: chance >= SURE), (lambda chance: chance <= 1 - SURE)
-    gone = f"at {slot_name(result.to)}" if result.to else "gone"
-    there = f", and {kind} {result.other} is there now" if result.other else ""
+    bad, good = (lambda chance: chance >= CERTAIN), (lambda chance: chance <= 1 - CERTAIN)
+    gone = f"at {slot_name(result.new_slot)}" if result.new_slot else "gone"
+    there = f", and {kind} {result.new_component} is there now" if result.new_component else ""
     if bad(result.component) and good(result.slot):
-        to = f"to {slot_name(result.to)}" if result.to else "to a slot that no run has measured"
+        to = f"to {slot_name(result.new_slot)}" if result.new_slot else "to a slot that no run has measured"
         return f"{FOLLOWED} ({what} from {where} {to})"
     if bad(result.slot) and good(result.component):
         return f"{STAYED} ({where}: {what} is {gone}{there})"
@@ -181,7 +181,7 @@ def sentence_of(result: SwapResult, kind: str) -> str:
         return f"{BOTH} ({what}, {where})"
     if good(result.component) and good(result.slot):
         return f"neither the component nor the slot was at fault since the swap ({what}, {where})"
-    missing = [f"{what} at {slot_name(result.to)}"] if result.to else []
-    missing += [f"{kind} {result.other} at {where}"] if result.other else []
+    missing = [f"{what} at {slot_name(result.new_slot)}"] if result.new_slot else []
+    missing += [f"{kind} {result.new_component} at {where}"] if result.new_component else []
     unknown = f"whether the component ({what}) or the slot ({where}) is at fault is not known yet"
     return f"{unknown}: measure {' and '.join(missing)}"

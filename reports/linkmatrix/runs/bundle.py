@@ -138,13 +138,13 @@ def attempts(report: Path, since: str) -> tuple[list[Path], list[str]]:
         except BadInput as error:
             without.append(str(error))
     ended = missing_runs.ended_without_report(report.parent.parent)
-    return sorted(found, key=folders.age), [*without, *(one.sentence() for one in ended if one.started >= since)]
+    return sorted(found, key=folders.start_key), [*without, *(one.sentence() for one in ended if one.started >= since)]
 
 
 def tests_in(report: Path) -> set[tuple[str, str, str]]:
     """{(system, partition, test)} of a report. Raises BadInput."""
     return {
-        (str(case.get("system")), str(case.get("partition")), testcases.name_of(case))
+        (str(case.get("system")), str(case.get("partition")), testcases.display_name(case))
         for _, case in cases_of(read_json(report, folders.CUT), report)
         if not case.get("fixture")
     }
@@ -152,7 +152,7 @@ def tests_in(report: Path) -> set[tuple[str, str, str]]:
 
 def cases_of(content: Mapping[str, Any], report: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """("attempt-place", test case) of a report. Raises BadInput."""
-    with stored.of_reframe(report):
+    with stored.reframe_errors(report):
         for attempt, run in enumerate(content["runs"]):
             for place, case in enumerate(run["testcases"]):
                 yield f"{attempt}-{place}", {**case}
@@ -176,7 +176,7 @@ def folder_of(case: Mapping[str, Any], report: Path) -> Path | None:
         record = testcases.record_place(case, report)
         return record.parent if record else None
     folder = str(Path(str(case.get("verdict_file") or "")).parent)
-    kept = testcases.files_in((folder,), report, (verdict_file.FILE,))
+    kept = testcases.find_files((folder,), report, (verdict_file.FILE,))
     exact = (file for file in kept if verdict_file.sha256(read_whole(file, MOST_BYTES)) == case[testcases.DIGEST])
     return next((file.parent for file in exact), None)
 
@@ -269,7 +269,7 @@ def of_member(root: Path, number: int) -> Run:
         verdict = {"verdict_file": str(folder / verdict_file.FILE)} if "verdict_file" in case else {}
         case |= {"outputdir": str(folder), "stagedir": str(folder), **verdict}
         runs[int(place.partition("-")[0])]["testcases"].append(case)
-    return stored.of_report(report, {**content, "runs": runs}, root)
+    return stored.from_report(report, {**content, "runs": runs}, root)
 
 
 def judged_again(run: Run, path: Path, root: Path) -> Run:

@@ -16,19 +16,19 @@ LESS = "less than "
 
 
 @dataclass(frozen=True)
-class Ran:
+class EndedRun:
     """A run that has ended. system: that of its command, None for any. before: the earlier passes that it resumes."""
 
     mode: str
     system: str | None
     report: Path
-    before: resume.Before
+    before: resume.EarlierPasses
     repository: Path
 
     @cached_property
     def tests(self) -> tuple[Test, ...]:
         """The test cases of its report."""
-        return stored.all_of(self.report).tests
+        return stored.load_all(self.report).tests
 
     @cached_property
     def measured(self) -> tuple[dict[str, dict[str, int]], dict[str, list[str]]]:
@@ -36,7 +36,7 @@ class Ran:
 
         The measured test cases include those that passed in the runs before, which this run resumes.
         """
-        measured, skipped = measured_in(self.tests)
+        measured, skipped = measured_cases(self.tests)
         for one in self.before.cases():
             measured.setdefault(one.partition, {}).setdefault(one.case, one.cells)
         return measured, skipped
@@ -55,7 +55,7 @@ class Ran:
         return replace(one, cases=cases)
 
 
-def measured_in(tests: Iterable[Test]) -> tuple[dict[str, dict[str, int]], dict[str, list[str]]]:
+def measured_cases(tests: Iterable[Test]) -> tuple[dict[str, dict[str, int]], dict[str, list[str]]]:
     """({partition: {test case: its cells}}, {partition: skipped test cases}) of a report."""
     measured: dict[str, dict[str, int]] = {}
     skipped: dict[str, list[str]] = {}
@@ -70,7 +70,7 @@ def measured_in(tests: Iterable[Test]) -> tuple[dict[str, dict[str, int]], dict[
     return measured, skipped
 
 
-def held_against(ran: Ran, verdict: Verdict) -> list[str]:
+def manifest_lines(ran: EndedRun, verdict: Verdict) -> list[str]:
     """Lines on missing test cases, which begin with LESS, and on test cases that no manifest has.
 
     Without a manifest, only acceptance refuses a selection of tests. A complete run that passes creates the manifest.
@@ -79,7 +79,7 @@ def held_against(ran: Ran, verdict: Verdict) -> list[str]:
     measured, skipped = ran.measured
     lines = [
         f"{LESS}the manifest: {sentence}"
-        for one in manifest.wanted(known, set(measured) | set(skipped), ran.system)
+        for one in manifest.required_manifests(known, set(measured) | set(skipped), ran.system)
         for sentence in manifest.shortfall(ran.mode, ran.expected(one), measured.get(one.partition, {}))
     ]
     without = sorted(set(measured) - set(known))
@@ -95,7 +95,7 @@ def held_against(ran: Ran, verdict: Verdict) -> list[str]:
             f" test cases of {ran.mode} on {', '.join(without)}: run the mode once without a selection"
         )
     elif without and not partial and verdict <= Verdict.WARN:
-        lines += frozen(ran, "the first that passed")
+        lines += write_manifests(ran, "the first that passed")
     return lines + left_out_lines(known, measured)
 
 
@@ -109,14 +109,14 @@ def left_out_lines(known: Mapping[str, manifest.Manifest], measured: Mapping[str
     return lines
 
 
-def unasked(report: Path, nodes: list[str]) -> list[str]:
+def missing_node_lines(report: Path, nodes: list[str]) -> list[str]:
     """A line that begins with LESS if a node that was asked for has no test in a report."""
-    there = {short(test.node) for test in stored.all_of(report).tests}
+    there = {short(test.node) for test in stored.load_all(report).tests}
     without = [node for node in nodes if short(node) not in there]
     return [f"{LESS}was asked for: no test of {units.listed(without)}"] if without else []
 
 
-def frozen(ran: Ran, reason: str, left_out: Mapping[str, str] | None = None) -> list[str]:
+def write_manifests(ran: EndedRun, reason: str, left_out: Mapping[str, str] | None = None) -> list[str]:
     """Writes the manifests of a run. Returns a line for each. left_out: as in `manifest.freeze`."""
     measured, skipped = ran.measured
     lines = []

@@ -59,7 +59,7 @@ class Component(NamedTuple):
         return f"{self.word} {self.text}" if self.word else f"that was at {self.text}"
 
 
-class Names:
+class ComponentNames:
     """One name for each component and each slot, from all sightings: (time, sighting), in the order of time."""
 
     def __init__(self, sightings: Iterable[tuple[str, Sighting]]) -> None:
@@ -130,7 +130,7 @@ def parse_slot(text: str, option: str) -> Slot:
     return node, slot
 
 
-def is_at(slot: Slot, wanted: Slot) -> bool:
+def matches_slot(slot: Slot, wanted: Slot) -> bool:
     """Whether a slot is the wanted one. "3" matches slot 3 and module 3; a node alone matches all of its slots."""
     if short(slot[0]) != short(wanted[0]):
         return False
@@ -142,17 +142,17 @@ def is_component(one: Sighting, text: str) -> bool:
     return text.casefold() in (one.serial.casefold(), one.uuid.casefold())
 
 
-def of_devices(record: Mapping[str, Any]) -> dict[str, Sighting]:
+def device_sightings(record: Mapping[str, Any]) -> dict[str, Sighting]:
     """{label of a device: its sighting} of a record.
 
     Ranks are numbered inside their node, because their numbers in the job change. A serial number or slot that several
     devices share is that of a board, and a shared PCI address that of a divided GPU: these are left out.
     """
     devices = record["devices"]
-    boards = shared(devices, lambda device: device["part"].get("serial", ""))
-    slots = shared(devices, lambda device: device["place"].get("slot", ""))
-    divided = shared(devices, address_of)
-    found, ranks, driver = {}, Counter[str](), driver_of(record)
+    boards = shared_texts(devices, lambda device: device["part"].get("serial", ""))
+    slots = shared_texts(devices, lambda device: device["place"].get("slot", ""))
+    divided = shared_texts(devices, pci_address)
+    found, ranks, driver = {}, Counter[str](), driver_version(record)
     for device in devices:
         node, part, place = device["node"], device["part"], device["place"]
         label = device["label"].removeprefix(f"{node}:")
@@ -160,7 +160,7 @@ def of_devices(record: Mapping[str, Any]) -> dict[str, Sighting]:
             label = f"rank{ranks[node]}"
             ranks[node] += 1
         serial, slot = part.get("serial", "").strip(), place.get("slot", "").strip()
-        pci = address_of(device)
+        pci = pci_address(device)
         uuid = device["uuid"] or part.get("uuid") or ""
         known = "" if serial in UNKNOWN or (node, serial) in boards else serial
         at = "" if (node, slot) in slots else slot
@@ -170,39 +170,43 @@ def of_devices(record: Mapping[str, Any]) -> dict[str, Sighting]:
     return found
 
 
-def endpoints(record: Mapping[str, Any]) -> dict[str, tuple[Device, Sighting]]:
+def endpoint_sightings(record: Mapping[str, Any]) -> dict[str, tuple[Device, Sighting]]:
     """{label of an endpoint of the record's matrices: (device, sighting)}. The device of a node's label is the node."""
-    found = {label: ((one.node, one.uuid or one.serial or one.label), one) for label, one in of_devices(record).items()}
+    found = {
+        label: ((one.node, one.uuid or one.serial or one.label), one) for label, one in device_sightings(record).items()
+    }
     nodes = {device["node"] for device in record["devices"]} - found.keys()
     named = {label for result in record["results"] for label in result["rows"]} & nodes
-    driver = driver_of(record)
+    driver = driver_version(record)
     return found | {node: ((node, node), Sighting(node, node, kind=NODE, driver=driver)) for node in named}
 
 
-def components_of(record: Mapping[str, Any] | None) -> dict[str, dict[str, str]]:
+def node_components(record: Mapping[str, Any] | None) -> dict[str, dict[str, str]]:
     """{node: {"driver": its version, a slot: the serial number or UUID of the device there}} of a record.
 
     A node whose devices a record does not identify, as in a record of host memory, is left out.
     """
     found: dict[str, dict[str, str]] = {}
-    for one in of_devices(record).values() if record is not None else ():
+    for one in device_sightings(record).values() if record is not None else ():
         if one.texts:
             of_node = found.setdefault(short(one.node), {"driver": one.driver} if one.driver else {})
             of_node[one.slot or one.pci or one.label] = one.texts[0]
     return found
 
 
-def driver_of(record: Mapping[str, Any]) -> str:
+def driver_version(record: Mapping[str, Any]) -> str:
     """The version of the GPU driver, "" where the record does not have it."""
     return str(record["software"].get("driver") or "")
 
 
-def address_of(device: Mapping[str, Any]) -> str:
+def pci_address(device: Mapping[str, Any]) -> str:
     """The PCI address of a device. The instances of a divided GPU share it."""
     return str(device["pci"] or device["place"].get("pci") or "").lower()
 
 
-def shared(devices: Iterable[Mapping[str, Any]], text_of: Callable[[Mapping[str, Any]], str]) -> set[tuple[str, str]]:
+def shared_texts(
+    devices: Iterable[Mapping[str, Any]], text_of: Callable[[Mapping[str, Any]], str]
+) -> set[tuple[str, str]]:
     """{(node, text)} of the texts that several devices of a node share. Two ranks may have the same device.
 
     text_of: returns a serial number, slot or address of a device.
@@ -214,7 +218,7 @@ def shared(devices: Iterable[Mapping[str, Any]], text_of: Callable[[Mapping[str,
     return {key for key, count in counts.items() if count > 1}
 
 
-def of_adapters(record: Mapping[str, Any]) -> dict[tuple[str, str], Sighting]:
+def adapter_sightings(record: Mapping[str, Any]) -> dict[tuple[str, str], Sighting]:
     """{(node, name of an adapter with its port): its sighting} of the adapters that a record identifies."""
     found = {}
     for one in record["adapters"]:
@@ -227,5 +231,5 @@ def of_adapters(record: Mapping[str, Any]) -> dict[tuple[str, str], Sighting]:
         if known.strip("0:"):  # a virtual function may have none but zeros
             serial = part.get("serial", "")
             at = place.get("slot", ""), where
-            found[node, name] = Sighting(node, name, *at, serial, known, ADAPTER, driver_of(record))
+            found[node, name] = Sighting(node, name, *at, serial, known, ADAPTER, driver_version(record))
     return found

@@ -21,9 +21,9 @@ from ..record import units
 from ..record.names import short
 from .components import ADAPTER
 from .folders import SKEW, epoch
-from .modes import NODE_SWEEP, TOGETHER
+from .modes import NODE_PAIR_TEST, NODE_SWEEP
 from .notes import Note
-from .patrol import MOST_RUNS, Node, Pair, Span, span_of
+from .patrol import MOST_RUNS, Duration, Node, Pair, typical_duration
 
 if TYPE_CHECKING:
     from .index import Index
@@ -51,8 +51,8 @@ class Coverage:
     nodes: tuple[Node, ...]
     pairs: Mapping[Pair, float | None]
     suite: tuple[str, ...]
-    alone: Span | None
-    together: Span | None
+    alone: Duration | None
+    together: Duration | None
 
     @property
     def days(self) -> int | None:
@@ -106,7 +106,7 @@ def coverage(
         for name, case in cases.items():
             if case.complete:
                 of_node[name] = max(started, of_node.get(name, 0))
-    suite = suite_of(newest.values())
+    suite = common_testcases(newest.values())
     tested = {
         node: min(of[name] for name in suite) for node, of in newest.items() if suite and all(n in of for n in suite)
     }
@@ -117,11 +117,11 @@ def coverage(
     if not there:
         raise BadInput(f"no stored run is of {partition}: measure it first, as linkmatrix run --mode=sweep does")
     complete = index.states(partition, {node: tested[short(node)] for node in states if short(node) in tested})
-    changed = repaired(written, tested, states) | changes(states, complete)
+    changed = noted_repairs(written, tested, states) | node_changes(states, complete)
     tried = {short(node): then for node, then in index.times_tried(partition, until).items()}
     suspect = index.suspects(clean_runs, written)
-    suspects = reasons((one for one in suspect if one.kind != ADAPTER), clean_runs)
-    of_adapters = reasons((one for one in suspect if one.kind == ADAPTER), clean_runs)
+    suspects = flag_reasons((one for one in suspect if one.kind != ADAPTER), clean_runs)
+    of_adapters = flag_reasons((one for one in suspect if one.kind == ADAPTER), clean_runs)
     leaf_of = {short(node): of for node, of in index.leaf_switches(partition).items()}
     leaf_of |= {short(node): of for node, of in leaves.items()}
     nodes = tuple(
@@ -137,7 +137,7 @@ def coverage(
         )
         for key, (name, away) in sorted(there.items())
     )
-    met = index.meetings(partition, {node: leaf_of.get(short(node), "") for node in index.numbers}, until)
+    met = index.last_meetings(partition, {node: leaf_of.get(short(node), "") for node in index.numbers}, until)
     pairs = combinations(sorted({node.leaf for node in nodes if node.leaf}), 2)
     return Coverage(
         partition,
@@ -145,30 +145,30 @@ def coverage(
         nodes,
         {pair: met.get(pair) for pair in pairs},
         suite,
-        span_of(index.durations(partition, NODE_SWEEP, MOST_RUNS)),
-        span_of(index.durations(partition, TOGETHER, MOST_RUNS)),
+        typical_duration(index.durations(partition, NODE_SWEEP, MOST_RUNS)),
+        typical_duration(index.durations(partition, NODE_PAIR_TEST, MOST_RUNS)),
     )
 
 
-def suite_of(measured: Iterable[Mapping[str, int]]) -> tuple[str, ...]:
+def common_testcases(measured: Iterable[Mapping[str, int]]) -> tuple[str, ...]:
     """The test cases of at least half of the nodes, of those that have any."""
     nodes = [of for of in measured if of]
     counts = Counter(name for of in nodes for name in of)
     return tuple(sorted(name for name, count in counts.items() if 2 * count >= len(nodes)))
 
 
-def reasons(suspects: Iterable[Suspect], clean_runs: int) -> dict[str, str]:
+def flag_reasons(suspects: Iterable[Suspect], clean_runs: int) -> dict[str, str]:
     """{node: why it is flagged}, by its component with the oldest flag."""
     return {short(one.node): one.sentence(clean_runs) for one in reversed(list(suspects))}
 
 
-def changes(newest: Mapping[str, State], before: Mapping[str, State]) -> dict[str, str]:
+def node_changes(newest: Mapping[str, State], before: Mapping[str, State]) -> dict[str, str]:
     """{node: what changed in its newest record since it was measured completely}."""
-    found = {node: difference(before[node], state) for node, state in newest.items() if node in before}
+    found = {node: state_difference(before[node], state) for node, state in newest.items() if node in before}
     return {short(node): said for node, said in found.items() if said}
 
 
-def repaired(written: Iterable[Note], tested: Mapping[str, float], newest: Mapping[str, State]) -> dict[str, str]:
+def noted_repairs(written: Iterable[Note], tested: Mapping[str, float], newest: Mapping[str, State]) -> dict[str, str]:
     """{node: the last noted repair of it, or of one of its components, since it was measured completely}."""
     return {
         node: note.sentence()
@@ -189,7 +189,7 @@ def nodes_with(text: str, newest: Mapping[str, State]) -> set[str]:
     }
 
 
-def difference(before: State, after: State) -> str:
+def state_difference(before: State, after: State) -> str:
     """What changed on a node, in words; "" without a change. Facts that one of the records lacks are no change."""
     said = [
         f"{name} {value} -> {after.versions[name]}"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pandas
 
 DIRECTION = "_one_direction"
-BOTH_WAYS = "osu_mbw_mr_both_ways"  # a name of ours
+BIDIRECTIONAL = "osu_mbw_mr_both_ways"  # a name of ours
 #: Test case between ranks → the OSU benchmark that measures the same, before its buffers and its pairs of ranks.
 AS_OSU = {
     "rank_to_rank_bandwidth_mpi": "osu_bw",
@@ -43,10 +43,10 @@ AS_OSU = {
     "rank_to_rank_put_latency_mpi": "osu_put_latency",
     "node_to_node_bandwidth_mpi": "osu_mbw_mr",
     "node_to_node_latency_mpi": "osu_multi_lat",
-    "node_to_node_bidirectional_mpi": BOTH_WAYS,
+    "node_to_node_bidirectional_mpi": BIDIRECTIONAL,
 }
 #: What these are with one pair of ranks; no benchmark of OSU has both directions of several.
-OF_ONE_PAIR = {"osu_mbw_mr": "osu_bw", "osu_multi_lat": "osu_latency", BOTH_WAYS: "osu_bibw"}
+ONE_PAIR_NAMES = {"osu_mbw_mr": "osu_bw", "osu_multi_lat": "osu_latency", BIDIRECTIONAL: "osu_bibw"}
 NO_CLASS = "all pairs"  # of a text that does not tell link classes
 CELL = ["source", "destination", "link_class", "value"]
 PAIR = CELL[:2]
@@ -62,7 +62,7 @@ class Figures:
     alias: OSU's test case that measures the same.
     extent: the devices and nodes of a collective.
     library: the library and the memory of a collective, "" for other test cases.
-    of_cores: whether CPU cores stand for devices.
+    on_cores: whether CPU cores stand for devices.
     variant: as of a matrix, such as ", 32 blocks".
     way: how MPI sends the memory of devices if not as usual: "staged", "without gdrcopy".
     """
@@ -76,18 +76,18 @@ class Figures:
     alias: str = ""
     extent: Extent | None = None
     library: str = ""
-    of_cores: bool = False
+    on_cores: bool = False
     variant: str = ""
-    way: str = ""
+    route: str = ""
 
-    def same_as(self, other: "Figures") -> bool:
+    def is_same_testcase(self, other: "Figures") -> bool:
         """Whether both are the same test case, under any of its names, between ranks with the same number of pairs."""
         if self.alias and other.alias and self.variant != other.variant:
             return self.alias == other.alias and self.part == other.part
-        return self.name == other.name or (self.part == other.part and self.by_osu == other.by_osu)
+        return self.name == other.name or (self.part == other.part and self.comparison_name == other.comparison_name)
 
     @property
-    def by_osu(self) -> str:
+    def comparison_name(self) -> str:
         """The name of the OSU benchmark, or its own name."""
         return self.alias or self.testcase
 
@@ -105,15 +105,15 @@ class Figures:
         """The extent of a collective with its library, else devices or cores of a host."""
         if self.extent is not None:
             return f"{self.extent}, {self.library}" if self.library not in ("", DEFAULT_LIBRARY) else str(self.extent)
-        return "cores of a host" if self.of_cores else "devices"
+        return "cores of a host" if self.on_cores else "devices"
 
-    def as_large_as(self, other: "Figures") -> bool:
+    def has_same_extent(self, other: "Figures") -> bool:
         """Whether both are comparable.
 
         Collectives must have the same library and number of nodes. Other figures must both be of devices or of cores.
         """
         if self.extent is None or other.extent is None:
-            return self.extent is other.extent and self.of_cores == other.of_cores
+            return self.extent is other.extent and self.on_cores == other.on_cores
         same_nodes = self.extent.nodes is not None and self.extent.nodes == other.extent.nodes
         return same_nodes and self.library == other.library
 
@@ -123,22 +123,22 @@ class Figures:
         return self.summary or self.cells.groupby("link_class", sort=False)["value"].median().to_dict()
 
 
-def of_run(run: Run) -> Iterator[Figures]:
+def run_figures(run: Run) -> Iterator[Figures]:
     """The figures of all matrices of a run."""
     found = ((test, test.record, result) for test in run.tests if test.record for result in test.record["results"])
     for test, record, result in found:
         alias = osu_name(record, result)
-        extent, of_cores = collective_extent(record) if is_collective(result) else None, record["backend"] == "host"
+        extent, on_cores = collective_extent(record) if is_collective(result) else None, record["backend"] == "host"
         for part in (None, *(result.get("parts", ()) if extent is None else ())):
             matrix = from_result(result, part)
             medians = {name: of.median for name, of in matrix.classes.items()} if matrix.external else {}
             what = (matrix.testcase, part or "", matrix.unit, matrix.size_bytes)
             way = device_route(record, result, test.variant).removeprefix("mpi").removeprefix(", ")
             library = collective_library(result) if extent is not None else ""
-            yield Figures(*what, cells_of(matrix), medians, alias, extent, library, of_cores, matrix.variant, way)
+            yield Figures(*what, measured_cells(matrix), medians, alias, extent, library, on_cores, matrix.variant, way)
 
 
-def cells_of(matrix: Matrix) -> "pandas.DataFrame":
+def measured_cells(matrix: Matrix) -> "pandas.DataFrame":
     """The measured cells of a matrix, as `Figures` has them; none if the cells are in a file."""
     import pandas
 
@@ -146,10 +146,10 @@ def cells_of(matrix: Matrix) -> "pandas.DataFrame":
 
     if matrix.external:
         return pandas.DataFrame(columns=CELL)
-    found = table.of_matrix({}, matrix)
+    found = table.matrix_table({}, matrix)
     found = found.loc[(found["status"] == "ok") & found["value"].notna(), CELL]
     is_unknown = found["link_class"] == UNKNOWN
-    named = [class_of(pair, {}) for pair in found.loc[is_unknown, PAIR].itertuples(index=False, name=None)]
+    named = [published_class(pair, {}) for pair in found.loc[is_unknown, PAIR].itertuples(index=False, name=None)]
     found.loc[is_unknown, "link_class"] = [name or NO_CLASS for name in named]
     return found
 
@@ -163,26 +163,29 @@ def osu_name(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     nodes = {device["node"] for device in record["devices"]}
     # of ranks at once: what --pairs-per-node says, or all that two nodes have between them
     pairs = result.get("pairs") or len(record["devices"]) // max(len(nodes), 1)
-    if osu not in OF_ONE_PAIR:
+    if osu not in ONE_PAIR_NAMES:
         return f"{osu}_{buffers}"
-    return f"{osu}_{buffers}_{pairs}_pairs" if pairs > 1 else f"{OF_ONE_PAIR[osu]}_{buffers}"
+    return f"{osu}_{buffers}_{pairs}_pairs" if pairs > 1 else f"{ONE_PAIR_NAMES[osu]}_{buffers}"
 
 
-def of_published(system: Published) -> Iterator[Figures]:
+def published_figures(system: Published) -> Iterator[Figures]:
     """The figures of all tables of a published system."""
     import pandas
 
     for one in system.tables:
         if one.extent is not None and one.part:
             continue
-        own = [pair[1] if one.extent is not None else class_of(pair, system.classes) or NO_CLASS for pair in one.cells]
+        own = [
+            pair[1] if one.extent is not None else published_class(pair, system.classes) or NO_CLASS
+            for pair in one.cells
+        ]
         rows = [(*pair, name, value) for (pair, value), name in zip(one.cells.items(), own, strict=True)]
         cells = pandas.DataFrame(rows, columns=CELL)
         library = DEFAULT_LIBRARY if one.extent is not None else ""
         yield Figures(one.testcase, one.part, one.unit, one.size_bytes, cells, extent=one.extent, library=library)
 
 
-def class_of(pair: Pair, classes: Mapping[Pair, str]) -> str:
+def published_class(pair: Pair, classes: Mapping[Pair, str]) -> str:
     """The link class of a published pair; "" if unknown."""
     if pair[0] in ("local", pair[1]):
         return "LOCAL"
@@ -191,7 +194,7 @@ def class_of(pair: Pair, classes: Mapping[Pair, str]) -> str:
     return "ALL" if "all" in pair and pair[0] != pair[1] else classes.get(pair, "")
 
 
-def beside_series(run: Run, published: Published, wanted: set[str]) -> tuple[list[str], list[str]]:
+def compare_efficiencies(run: Run, published: Published, wanted: set[str]) -> tuple[list[str], list[str]]:
     """(lines of the comparison of efficiencies, sentences on series that are not comparable).
 
     The efficiency of simulations is compared by number of devices. A published series is a mean over all numbers of
@@ -211,7 +214,7 @@ def beside_series(run: Run, published: Published, wanted: set[str]) -> tuple[lis
             said = f"{most} bodies at most here, more than {above} there"
             left_out.append(f"{series.testcase} efficiency: {said}: not comparable")
             continue
-        lines += list(beside(series, mean_efficiencies(large), [body_count(one) or 0 for one in large]))
+        lines += list(efficiency_lines(series, mean_efficiencies(large), [body_count(one) or 0 for one in large]))
     return lines, left_out
 
 
@@ -227,7 +230,7 @@ def mean_efficiencies(results: Iterable[Result]) -> dict[int, float]:
     return {devices: statistics.fmean(values) for devices, values in sorted(found.items())}
 
 
-def beside(series: Series, here: Mapping[int, float], bodies: list[int]) -> Iterator[str]:
+def efficiency_lines(series: Series, here: Mapping[int, float], bodies: list[int]) -> Iterator[str]:
     """The lines that compare one published series with the run."""
     numbers = ", ".join(map(str, sorted(bodies)))
     there = {devices: 100 * value for devices, value in series.devices.items()}

@@ -22,7 +22,7 @@ CUT = "free space on its disk if the disk is full, remove the file, and measure 
 SKEW = 900.0  # seconds by which the clocks of a cluster may differ
 HEAD_BYTES = 1 << 16  # of a report, where ReFrame writes about its session
 DAY = 86400.0  # seconds
-JUMP = 180 * DAY  # without a report: more likely a clock that jumped than a site that measured nothing
+CLOCK_JUMP = 180 * DAY  # without a report: more likely a clock that jumped than a site that measured nothing
 
 
 def prefix() -> Path:
@@ -54,7 +54,7 @@ def newest_report(folder: Path) -> Path:
     Dry runs do not count. A run that a signal ended before a test failed does not count either, because the run before
     it has more results.
     """
-    found = sorted(reports_in(folder), key=ended)
+    found = sorted(reports_in(folder), key=end_time)
     newest = next((path for path in reversed(found) if is_measurement(path)), None)
     if newest is None:
         there = (
@@ -80,10 +80,10 @@ def reports(prefix: Path) -> list[Path]:
 
 def reports_in(folder: Path) -> list[Path]:
     """All ReFrame reports of a folder, the newest last. Raises BadInput if the folder cannot be read."""
-    return sorted((path for path in listed(folder) if REPORT.fullmatch(path.name)), key=age)
+    return sorted((path for path in entries(folder) if REPORT.fullmatch(path.name)), key=start_key)
 
 
-def listed(folder: Path) -> list[Path]:
+def entries(folder: Path) -> list[Path]:
     """The entries of a folder; none if the folder does not exist. Raises BadInput."""
     try:
         with os.scandir(folder) as found:
@@ -94,7 +94,7 @@ def listed(folder: Path) -> list[Path]:
         raise BadInput(f"{folder} cannot be read: {error.strerror or error}") from None
 
 
-def below(folder: Path) -> Iterator[Path]:
+def files_below(folder: Path) -> Iterator[Path]:
     """All files of a folder and its subfolders. Raises BadInput if a folder cannot be read."""
 
     def refuse(error: OSError) -> None:
@@ -104,7 +104,7 @@ def below(folder: Path) -> Iterator[Path]:
         yield from (Path(place, name) for name in names)
 
 
-def age(path: Path) -> tuple[float, list[int]]:
+def start_key(path: Path) -> tuple[float, list[int]]:
     """Sort key of reports: the start of the session by ReFrame's clock, then the session number.
 
     The time of the file is not used, because a copy changes it. A start in the future counts as unknown: otherwise a
@@ -114,10 +114,10 @@ def age(path: Path) -> tuple[float, list[int]]:
     return began if began <= time.time() + SKEW else 0.0, [int(number) for number in re.findall(r"\d+", path.name)]
 
 
-def ended(path: Path) -> float:
+def end_time(path: Path) -> float:
     """The end of a report's session in seconds since 1970; its start if the end is unknown or in the future."""
     end = session_time(path, END)
-    return end if 0.0 < end <= time.time() + SKEW else age(path)[0]
+    return end if 0.0 < end <= time.time() + SKEW else start_key(path)[0]
 
 
 def head(path: Path) -> bytes:
@@ -145,7 +145,7 @@ def epoch(text: str) -> int:
     return int(datetime.fromisoformat(text.removesuffix("Z") + "+00:00").timestamp())
 
 
-def outlived(paths: Iterable[Path], days: int) -> tuple[list[Path], list[Path]]:
+def expired_files(paths: Iterable[Path], days: int) -> tuple[list[Path], list[Path]]:
     """(files written more than `days` ago, files that seem so old because the clock may have jumped).
 
     The second list has the files before a gap without any file. The gap is half a year, or `days` if that is longer.
@@ -154,7 +154,7 @@ def outlived(paths: Iterable[Path], days: int) -> tuple[list[Path], list[Path]]:
     written = sorted(((path.stat().st_mtime, path) for path in paths), reverse=True)
     old = []
     for number, (when, path) in enumerate(written):
-        if last - when > max(days * DAY, JUMP):
+        if last - when > max(days * DAY, CLOCK_JUMP):
             return old, [one for _, one in written[number:]]
         old += [path] if now - when > days * DAY else []
         last = when

@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING
 from ..record.names import short
 from ..references.tables import References
 from . import known_good, missing_runs, series
-from .components import Names, Sighting, Slot, is_at, is_component
-from .index_tables import State, Tables, ready
+from .components import ComponentNames, Sighting, Slot, is_component, matches_slot
+from .index_tables import State, Tables, open_database
 from .indexing import fingerprint, update
 from .known_good import Case, Outcome
 from .notes import Note
 from .scopes import Scope
-from .suspicion import Flagged, Found, Suspect, latest_time, left_by
+from .suspicion import Flagged, RunFlags, Suspect, latest_time, remaining_suspects
 
 if TYPE_CHECKING:
     import pandas
@@ -45,7 +45,7 @@ class Index(Tables):
     until: a time in seconds since 1970; later starts, by a clock that was ahead, are left out.
     """
 
-    def alone(self, partition: str | None) -> list[Outcome]:
+    def single_node_outcomes(self, partition: str | None) -> list[Outcome]:
         """What tests of a single node found out about this node. partition: None for all partitions."""
         chosen = self.numbers.get(partition, -1) if partition else None
         rows = self.connection.execute(
@@ -56,21 +56,21 @@ class Index(Tables):
         return [
             one
             for node, test, started, verdict, cases, components in rows
-            for one in known_good.outcomes_of(
-                self.names[node], self.names[test], started, verdict, self.cases_of(cases), self.set_of(components)
+            for one in known_good.test_outcomes(
+                self.names[node], self.names[test], started, verdict, self.cases_in(cases), self.set_content(components)
             )
         ]
 
-    def disturbed(self) -> dict[str, str]:
+    def disturbance_streaks(self) -> dict[str, str]:
         """{node: why it cannot be judged} of nodes with a cell that was DISTURBED several times in a row."""
         rows = self.connection.execute(
             "SELECT node, started, run, cases, disturbed FROM tests WHERE run != 0 AND node IN"
             " (SELECT node FROM tests WHERE disturbed NOT IN (SELECT id FROM sets WHERE content = '[]'))"
         )
         return known_good.streak_sentences(
-            known_good.measured_in(
+            known_good.parse_measured(
                 {"node": self.names[node], "started": started, "run": run}
-                | {"cases": self.set_of(cases), "disturbed": self.set_of(disturbed)}
+                | {"cases": self.set_content(cases), "disturbed": self.set_content(disturbed)}
             )
             for node, started, run, cases, disturbed in rows
         )
@@ -86,7 +86,7 @@ class Index(Tables):
             asked = ((numbers[node], moment) for node, moment in until.items() if node in numbers)
             rows = [self.connection.execute(f"{chosen} AND node = ? AND started <= ?", one).fetchone() for one in asked]
         return {
-            self.names[node]: State(started, self.names[boot], self.parts_of(parts), self.set_of(versions))
+            self.names[node]: State(started, self.names[boot], self.parts_in(parts), self.set_content(versions))
             for node, started, boot, parts, versions in rows
             if node is not None
         }
@@ -99,7 +99,7 @@ class Index(Tables):
         found = pandas.DataFrame(rows, columns=series.COLUMNS)
         for name in ("testcase", "unit", "link_class", "variant", "partition", "host", "beside"):
             found[name] = found[name].map(self.names)
-        found["facts"] = found["facts"].map(self.set_of)
+        found["facts"] = found["facts"].map(self.set_content)
         return series.frame(found)
 
     def measured_cases(self, partition: str, until: float = math.inf) -> Iterator[tuple[str, dict[str, Case], int]]:
@@ -109,7 +109,7 @@ class Index(Tables):
             " AND started <= ? GROUP BY node, cases",
             (self.numbers.get(partition, -1), until),
         )
-        yield from ((self.names[node], self.cases_of(cases), started) for node, cases, started in found)
+        yield from ((self.names[node], self.cases_in(cases), started) for node, cases, started in found)
 
     def times_tried(self, partition: str, until: float = math.inf) -> dict[str, int]:
         """{node: start of the last test of it alone, whatever its result}."""
@@ -122,11 +122,11 @@ class Index(Tables):
     def days_measured(self, partition: str, suite: Collection[str]) -> Iterator[tuple[str, int]]:
         """(node, days since 1970) of each day on which all test cases of a suite were measured on a node alone."""
         sets = [number for (number,) in self.connection.execute("SELECT DISTINCT cases FROM tests")]
-        measured = {number: {name for name, case in self.cases_of(number).items() if case.complete} for number in sets}
+        measured = {number: {name for name, case in self.cases_in(number).items() if case.complete} for number in sets}
         complete = [number for number, names in measured.items() if names >= set(suite)]
         found = self.connection.execute(
             "SELECT DISTINCT node, started / 86400 FROM tests WHERE partition = ? AND nodes = 1 AND run != 0"
-            f" AND cases IN ({listed(complete)})",
+            f" AND cases IN ({sql_list(complete)})",
             (self.numbers.get(partition, -1),),
         )
         yield from ((self.names[node], day) for node, day in found)
@@ -147,15 +147,15 @@ class Index(Tables):
         """
         named = [number for name, number in self.numbers.items() if re.search(pattern, name)]
         found = self.connection.execute(
-            f"SELECT MAX(started), seconds, cases FROM tests WHERE partition = ? AND test IN ({listed(named)})"
+            f"SELECT MAX(started), seconds, cases FROM tests WHERE partition = ? AND test IN ({sql_list(named)})"
             " AND run != 0 GROUP BY run ORDER BY 1 DESC",
             (self.numbers.get(partition, -1),),
         )
-        runs = ((seconds, self.cases_of(cases)) for _, seconds, cases in found)
+        runs = ((seconds, self.cases_in(cases)) for _, seconds, cases in found)
         complete = (seconds for seconds, cases in runs if cases and all(case.complete for case in cases.values()))
         return list(islice(complete, most))[::-1]
 
-    def meetings(
+    def last_meetings(
         self, partition: str, group_of: Mapping[str, str], until: float = math.inf
     ) -> dict[tuple[str, str], int]:
         """{(group, group): last measurement between two of their nodes in seconds since 1970}.
@@ -168,7 +168,7 @@ class Index(Tables):
             (self.numbers.get(partition, -1), until),
         )
         for meeting, started in rows:
-            said = self.set_of(meeting)
+            said = self.set_content(meeting)
             groups = [group_of.get(node, "") for node in said["nodes"]]
             there = sorted(set(filter(None, groups)))
             pairs = ((groups[one], groups[other]) for one, other in said["pairs"])
@@ -182,12 +182,12 @@ class Index(Tables):
         found = self.connection.execute("SELECT DISTINCT partition FROM tests WHERE run != 0")
         return sorted(self.names[number] for (number,) in found)
 
-    def found(self, clean_runs: int) -> Iterator[Found]:
+    def run_flags(self, clean_runs: int) -> Iterator[RunFlags]:
         """The flags and clean scopes in each report, of all nodes that may be flagged now.
 
         These are the nodes that were flagged lately, and the nodes that had one of their components.
         """
-        yield from self.found_on(self.with_parts_of(self.flagged_lately(clean_runs)))
+        yield from self.flags_on(self.nodes_sharing_parts(self.flagged_lately(clean_runs)))
 
     def flagged_lately(self, clean_runs: int) -> set[int]:
         """The numbers of the nodes that were ever flagged, except those that are certainly unflagged by now.
@@ -203,7 +203,7 @@ class Index(Tables):
         )
         for node, began, device, scope in rows:
             last, devices = flagged.setdefault(node, ("", {}))
-            devices.setdefault(device, set()).add(Scope(*self.set_of(scope)))
+            devices.setdefault(device, set()).add(Scope(*self.set_content(scope)))
             flagged[node] = (max(last, began), devices)
         return {
             node
@@ -222,55 +222,55 @@ class Index(Tables):
         )
         found: Counter[tuple[str, ...]] = Counter()
         for _, same in groupby(rows, key=lambda row: row[0]):
-            good = ((seen, self.clean_in(clean)) for _, seen, clean in same)
+            good = ((seen, self.clean_scopes_in(clean)) for _, seen, clean in same)
             clean = [seen for seen, clean in good if all(of <= clean.get(name, set()) for name, of in devices.items())]
             if clean:
-                found[tuple(sorted({one.driver for _, one in self.seen_in(clean[0])}))] += 1
+                found[tuple(sorted({one.driver for _, one in self.sightings_in(clean[0])}))] += 1
         return found
 
-    def named(self, nodes: Iterable[str]) -> set[int]:
+    def node_numbers(self, nodes: Iterable[str]) -> set[int]:
         """The numbers of nodes, under each name in records: with a domain, and without."""
         wanted = {short(node) for node in nodes}
         return {number for name, number in self.numbers.items() if short(name) in wanted}
 
-    def unseen(self, places: Iterable[Slot]) -> list[Slot]:
+    def unknown_slots(self, places: Iterable[Slot]) -> list[Slot]:
         """The slots of `places` in which no report has a device, adapter or node."""
         wanted = list(places)
-        nodes = self.named(node for node, _ in wanted)
+        nodes = self.node_numbers(node for node, _ in wanted)
         every = [one for node, seen in self.sightings if node in nodes for one in seen]
-        names = Names(("", one) for one in every)
+        names = ComponentNames(("", one) for one in every)
         known = [names.slot(one) for one in every]
-        return [place for place in wanted if not any(is_at(one, place) for one in known)]
+        return [place for place in wanted if not any(matches_slot(one, place) for one in known)]
 
-    def with_part(self, text: str) -> set[int]:
+    def nodes_with_part(self, text: str) -> set[int]:
         """The numbers of the nodes that ever had a component, by its serial number or UUID."""
         return {node for node, seen in self.sightings if any(is_component(one, text) for one in seen)}
 
-    def with_parts_of(self, nodes: set[int]) -> set[int]:
+    def nodes_sharing_parts(self, nodes: set[int]) -> set[int]:
         """The numbers of the nodes, and of all nodes that ever had one of their components."""
-        nodes = self.named(self.names[node] for node in nodes)
+        nodes = self.node_numbers(self.names[node] for node in nodes)
         on: dict[str, set[int]] = {}
         for node, seen in self.sightings:
             for one in seen:
                 for text in one.texts:
                     on.setdefault(text, set()).add(node)
         moved = (of for of in on.values() if 1 < len(of) <= MOST_NODES and not of.isdisjoint(nodes))
-        return self.named(self.names[node] for node in nodes.union(*moved))
+        return self.node_numbers(self.names[node] for node in nodes.union(*moved))
 
     @cached_property
     def sightings(self) -> list[tuple[int, list[Sighting]]]:
         """(number of a node, its sightings), each set of sightings once."""
         rows = self.connection.execute("SELECT DISTINCT node, seen FROM devices").fetchall()
-        return [(node, [Sighting(*place) for _, *place in self.set_of(seen)]) for node, seen in rows]
+        return [(node, [Sighting(*place) for _, *place in self.set_content(seen)]) for node, seen in rows]
 
-    def found_on(self, nodes: set[int]) -> Iterator[Found]:
+    def flags_on(self, nodes: set[int]) -> Iterator[RunFlags]:
         """The flags, clean scopes and sightings in each report, of the nodes with these numbers."""
-        chosen = f"node IN ({listed(nodes)})"
+        chosen = f"node IN ({sql_list(nodes)})"
         flagged: dict[int, Flagged] = {}
         rows = self.connection.execute(f"SELECT report, node, device, scope, reason FROM flagged WHERE {chosen}")
         for report, node, device, scope, reason in rows:
             of_device = flagged.setdefault(report, {}).setdefault((self.names[node], device), {})
-            of_device[Scope(*self.set_of(scope))] = reason
+            of_device[Scope(*self.set_content(scope))] = reason
         devices: dict[int, list[tuple[int, int, int]]] = {}
         for report, *row in self.connection.execute(f"SELECT report, node, seen, clean FROM devices WHERE {chosen}"):
             devices.setdefault(report, []).append(tuple(row))
@@ -280,8 +280,11 @@ class Index(Tables):
         for report, began in self.connection.execute("SELECT id, began FROM reports ORDER BY began, id").fetchall():
             if report not in devices:
                 continue
-            of = [(self.names[node], self.seen_in(seen), self.clean_in(clean)) for node, seen, clean in devices[report]]
-            yield Found(
+            of = [
+                (self.names[node], self.sightings_in(seen), self.clean_scopes_in(clean))
+                for node, seen, clean in devices[report]
+            ]
+            yield RunFlags(
                 began,
                 flagged.get(report, {}),
                 {(node, name): scopes for node, _, clean in of for name, scopes in clean.items()},
@@ -289,7 +292,7 @@ class Index(Tables):
                 frozenset(measured.get(report, ())),
             )
 
-    def flagging(self, suspects: Iterable[Suspect]) -> set[str]:
+    def deciding_reports(self, suspects: Iterable[Suspect]) -> set[str]:
         """The names of the reports on which the flags of the suspects depend.
 
         These are the reports that flag a device of the suspect's node, or of a node that had one of its components,
@@ -298,34 +301,34 @@ class Index(Tables):
         """
         found: set[str] = set()
         for one in suspects:
-            nodes = self.with_parts_of(self.named([one.node]))
+            nodes = self.nodes_sharing_parts(self.node_numbers([one.node]))
             rows = self.connection.execute(
-                f"SELECT name FROM flagged JOIN reports ON report = reports.id WHERE node IN ({listed(nodes)})"
+                f"SELECT name FROM flagged JOIN reports ON report = reports.id WHERE node IN ({sql_list(nodes)})"
                 " AND began >= ?",
                 (one.since,),
             )
             found |= {name for (name,) in rows}
             rows = self.connection.execute(
-                f"SELECT name, clean FROM devices JOIN reports ON report = reports.id WHERE node IN ({listed(nodes)})"
+                f"SELECT name, clean FROM devices JOIN reports ON report = reports.id WHERE node IN ({sql_list(nodes)})"
                 " AND began >= ?",
                 (one.since,),
             )
             wanted = set(one.scopes)
-            found |= {name for name, clean in rows if any(wanted & of for of in self.clean_in(clean).values())}
+            found |= {name for name, clean in rows if any(wanted & of for of in self.clean_scopes_in(clean).values())}
         return found
 
     def suspects(self, clean_runs: int, written: Sequence[Note] = ()) -> list[Suspect]:
         """The flagged components, the longest flagged first. written: notes of repairs."""
-        return left_by(self.found(clean_runs), clean_runs, written)
+        return remaining_suspects(self.run_flags(clean_runs), clean_runs, written)
 
 
-def listed(numbers: Iterable[int]) -> str:
+def sql_list(numbers: Iterable[int]) -> str:
     """Numbers as SQL has them between brackets."""
     return ",".join(map(str, numbers))
 
 
 @contextlib.contextmanager
-def opened(prefix: Path, folder: Path | None, again: bool = False) -> Iterator[Index]:
+def open_index(prefix: Path, folder: Path | None, again: bool = False) -> Iterator[Index]:
     """The updated index of a prefix.
 
     folder: of references, None for those of the package. again: judge reports again that were judged with other
@@ -333,8 +336,8 @@ def opened(prefix: Path, folder: Path | None, again: bool = False) -> Iterator[I
     """
     path, references, by = prefix / FILE, References.load(folder), fingerprint(folder)
     try:
-        with contextlib.closing(ready(path)) as connection:
+        with contextlib.closing(open_database(path)) as connection:
             notes = update(connection, path, references, by, again)
-            yield Index(connection, [*notes, *missing_runs.sentences(prefix)])
+            yield Index(connection, [*notes, *missing_runs.missing_run_sentences(prefix)])
     except sqlite3.Error as error:
         raise OSError(f"{path}: {error}: remove this file; the next linkmatrix command creates it again") from None

@@ -23,7 +23,7 @@ from .scopes import Scope
 VERSION = 12
 #: reports: those of the prefix, with by what they were judged, and why one cannot be read. tests: a row for each node
 #: of a test; run: the run of the program that measured it, which several tests may share; cases: `known_good.Case` of
-#: each test case; disturbed: its DISTURBED cells; components: of the node, as `components.components_of` has them.
+#: each test case; disturbed: its DISTURBED cells; components: of the node, as `components.node_components` has them.
 #: devices: of a node in a report, where its devices were (seen), and the clean scopes of each (clean);
 #: flagged: why a device is flagged for a scope. met: the nodes of a test between which a cell was measured, and
 #: the pairs of them by their numbers there, none where all met. medians: as `series.COLUMNS`.
@@ -46,7 +46,7 @@ CREATE INDEX tests_of_nodes ON tests (node, started);
 CREATE INDEX devices_of_nodes ON devices (node);
 CREATE INDEX devices_of_reports ON devices (report);
 """
-OF_REPORTS = ("tests", "devices", "flagged", "met", "medians")  # tables with rows of a report
+REPORT_TABLES = ("tests", "devices", "flagged", "met", "medians")  # tables with rows of a report
 
 Row = dict[str, Any]
 
@@ -105,43 +105,43 @@ class Tables:
         """{name: number}."""
         return {name: number for number, name in self.names.items()}
 
-    def set_of(self, number: int) -> Any:
+    def set_content(self, number: int) -> Any:
         """The content of a set."""
         if number not in self.sets:
             (content,) = self.connection.execute("SELECT content FROM sets WHERE id = ?", (number,)).fetchone()
             self.sets[number] = json.loads(content)
         return self.sets[number]
 
-    def cases_of(self, number: int) -> dict[str, Case]:
+    def cases_in(self, number: int) -> dict[str, Case]:
         """{test case: its answers} of a set."""
-        return known_good.cases_from(self.set_of(number))
+        return known_good.parse_cases(self.set_content(number))
 
-    def parts_of(self, number: int) -> tuple[InstalledComponent, ...]:
+    def parts_in(self, number: int) -> tuple[InstalledComponent, ...]:
         """The parts of a set."""
-        return tuple(InstalledComponent(*one) for one in self.set_of(number))
+        return tuple(InstalledComponent(*one) for one in self.set_content(number))
 
-    def seen_in(self, number: int) -> list[tuple[str, Sighting]]:
+    def sightings_in(self, number: int) -> list[tuple[str, Sighting]]:
         """(device, its sighting) of a set; repeated calls return the same objects."""
         if number not in self.places:
-            self.places[number] = [(name, Sighting(*place)) for name, *place in self.set_of(number)]
+            self.places[number] = [(name, Sighting(*place)) for name, *place in self.set_content(number)]
         return self.places[number]
 
-    def clean_in(self, number: int) -> dict[str, set[Scope]]:
+    def clean_scopes_in(self, number: int) -> dict[str, set[Scope]]:
         """{device: its scopes that are PASS or WARN} of a set."""
         found: dict[str, set[Scope]] = {}
-        for of, names in self.set_of(number):
+        for of, names in self.set_content(number):
             for name in names:
                 found.setdefault(name, set()).update(Scope(*one) for one in of)
         return found
 
 
-def ready(path: Path) -> sqlite3.Connection:
+def open_database(path: Path) -> sqlite3.Connection:
     """The database at `path` with its tables: new ones if the file is missing, damaged or of another version."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    if connection := sound(path):
+    if connection := open_valid(path):
         return connection
     with changing(path):
-        if connection := sound(path):  # another process created it during the wait
+        if connection := open_valid(path):  # another process created it during the wait
             return connection
         remove(path)
         connection = sqlite3.connect(path, timeout=PATIENCE)
@@ -149,7 +149,7 @@ def ready(path: Path) -> sqlite3.Connection:
         return connection
 
 
-def sound(path: Path) -> sqlite3.Connection | None:
+def open_valid(path: Path) -> sqlite3.Connection | None:
     """The database at `path`; None if it is missing, damaged or of another version.
 
     Raises sqlite3.OperationalError if the file cannot be opened for another reason, which damages nothing.
@@ -197,12 +197,12 @@ class Writer:
         """The value to store in a column: the number of a set or name, or the value itself."""
         if isinstance(said, (dict, list)):
             content = json.dumps(said, sort_keys=True, separators=(",", ":"))
-            return self.id_of("sets", "digest", hashlib.sha256(content.encode()).digest(), content)
+            return self.stored_number("sets", "digest", hashlib.sha256(content.encode()).digest(), content)
         if isinstance(said, str) and column not in ("device", "reason", "started"):
-            return self.id_of("names", "name", said)
+            return self.stored_number("names", "name", said)
         return said
 
-    def id_of(self, table: str, column: str, key: Any, *more: str) -> int:
+    def stored_number(self, table: str, column: str, key: Any, *more: str) -> int:
         """The number of a name or set; adds a new one."""
         known = self.known[table]
         if key not in known:

@@ -24,20 +24,20 @@ from ..record.matrix import from_result
 from ..record.names import short, simulated_fault
 from ..references.tables import References
 from . import folders, judging, known_good, series, stored
-from .components import Device, Sighting, components_of
+from .components import Device, Sighting, node_components
 from .folders import SKEW, epoch
-from .index_tables import OF_REPORTS, Row, Writer
+from .index_tables import REPORT_TABLES, Row, Writer
 from .judging import Judged
 from .scopes import Scope
-from .suspects import of_run
-from .suspicion import Clean, Flagged, dated
+from .suspects import run_flags
+from .suspicion import Clean, Flagged, plausible_start
 
 BATCH = 50  # reports in one transaction, because each transaction waits for the disk
 LATE = 3600.0  # seconds after its report, in which a record may still appear
 
 
-class Added(NamedTuple):
-    """A report to add. stamp: as `stamp_of`. trouble: why it cannot be read, None if it can. rows: by table."""
+class ReportRows(NamedTuple):
+    """A report to add. stamp: as `file_stamp`. trouble: why it cannot be read, None if it can. rows: by table."""
 
     name: str
     stamp: tuple[int, int]
@@ -48,7 +48,7 @@ class Added(NamedTuple):
 
 def update(connection: sqlite3.Connection, path: Path, references: References, by: str, again: bool) -> list[str]:
     """Adds reports that are new, and drops those that changed or are gone. Returns notes."""
-    stamps = {report: stamp for report in folders.reports(path.parent) if (stamp := stamp_of(report))}
+    stamps = {report: stamp for report in folders.reports(path.parent) if (stamp := file_stamp(report))}
     wanted = {report.name: stamp for report, stamp in stamps.items()}
     stored = connection.execute("SELECT id, name, size, changed, judged_by FROM reports").fetchall()
     old = [
@@ -58,7 +58,7 @@ def update(connection: sqlite3.Connection, path: Path, references: References, b
     ]
     drop(connection, path, old)
     known = {name for (name,) in connection.execute("SELECT name FROM reports")}
-    new = (rows_in(report, stamp, references) for report, stamp in stamps.items() if report.name not in known)
+    new = (read_rows(report, stamp, references) for report, stamp in stamps.items() if report.name not in known)
     while batch := list(islice(new, BATCH)):
         add(connection, path, batch, by)
     said = connection.execute("SELECT name, trouble, judged_by FROM reports ORDER BY began, id").fetchall()
@@ -76,23 +76,23 @@ def drop(connection: sqlite3.Connection, path: Path, reports: Sequence[int]) -> 
     if not reports:
         return
     with changing(path), connection:
-        for table in OF_REPORTS:
+        for table in REPORT_TABLES:
             connection.executemany(f"DELETE FROM {table} WHERE report = ?", [(number,) for number in reports])
         connection.executemany("DELETE FROM reports WHERE id = ?", [(number,) for number in reports])
 
 
-def rows_in(report: Path, stamp: tuple[int, int], references: References) -> Added:
+def read_rows(report: Path, stamp: tuple[int, int], references: References) -> ReportRows:
     """The rows of a report, or the error if it cannot be read."""
     written = stamp[1] / 1e9
     try:
-        began, rows, is_complete = rows_of(report, references, written)
+        began, rows, is_complete = report_rows(report, references, written)
     except BadInput as error:
-        return Added(report.name, stamp, "", str(error), {})
+        return ReportRows(report.name, stamp, "", str(error), {})
     is_late = not is_complete and time.time() < written + LATE
-    return Added(report.name, (0, 0) if is_late else stamp, began, None, rows)
+    return ReportRows(report.name, (0, 0) if is_late else stamp, began, None, rows)
 
 
-def add(connection: sqlite3.Connection, path: Path, found: Iterable[Added], by: str) -> None:
+def add(connection: sqlite3.Connection, path: Path, found: Iterable[ReportRows], by: str) -> None:
     """Adds reports in one transaction, except those that another process added first."""
     writer = Writer(connection)
     with changing(path), connection:
@@ -115,7 +115,7 @@ def fingerprint(folder: Path | None) -> str:
     return found.hexdigest()
 
 
-def rows_of(path: Path, references: References, written: float) -> tuple[str, dict[str, list[Row]], bool]:
+def report_rows(path: Path, references: References, written: float) -> tuple[str, dict[str, list[Row]], bool]:
     """(start of the session, {table: rows}, whether each record is readable) of a report. Raises BadInput.
 
     Names and sets are not yet numbers. written: the time of the report's file, in seconds since 1970.
@@ -130,9 +130,9 @@ def rows_of(path: Path, references: References, written: float) -> tuple[str, di
     def judged() -> Iterator[Judged]:
         for test in stored.case_by_case(path, report):
             one = judging.judge(test, references, None)
-            then = moment(one, began, written)
-            tests.extend(rows_of_test(one, then))
-            met.extend(rows_of_meetings(one, then))
+            then = start_time(one, began, written)
+            tests.extend(test_rows(one, then))
+            met.extend(meeting_rows(one, then))
             medians.extend(series.medians(test))
             first.extend([test.record["started"]] if test.record else [])
             is_lacking = test.lacks_record or (test.stored is None and test.record is None and test.folders)
@@ -140,15 +140,15 @@ def rows_of(path: Path, references: References, written: float) -> tuple[str, di
             yield one
 
     began = stored.session_time(path, report, folders.START)
-    flagged, clean, seen = of_run(judged())
+    flagged, clean, seen = run_flags(judged())
     began = began or min(first, default="")
-    began, clean = dated(began, clean, written)
-    rows = {"tests": tests, "devices": devices_of(clean, seen), "flagged": flags_of(flagged), "met": met}
+    began, clean = plausible_start(began, clean, written)
+    rows = {"tests": tests, "devices": device_rows(clean, seen), "flagged": flag_rows(flagged), "met": met}
     rows["medians"] = medians
     return began, rows, not lacking
 
 
-def moment(one: Judged, began: str, written: float) -> int | None:
+def start_time(one: Judged, began: str, written: float) -> int | None:
     """The start of a test in seconds since 1970; None if unknown.
 
     The clock of the node is used if it agrees with ReFrame's clock. A clock that is behind would hide a FAIL behind an
@@ -161,7 +161,7 @@ def moment(one: Judged, began: str, written: float) -> int | None:
     return min(epoch(said), int(written)) if said else None
 
 
-def rows_of_test(one: Judged, then: int | None) -> Iterator[Row]:
+def test_rows(one: Judged, then: int | None) -> Iterator[Row]:
     """A row for each node of a test. A test without a record has rows for the nodes of its job, if they are known.
 
     A simulated fault has no rows, because it changes no state.
@@ -180,15 +180,15 @@ def rows_of_test(one: Judged, then: int | None) -> Iterator[Row]:
             yield {**head, **lacks, **sets, "node": node, "started": then}
         return
     head |= {"started": then, "seconds": record["seconds"]}
-    head["run"] = number(stored.program_run(record))
-    head["measured"] = number([(key, record["asked_by"]) for key in stored.measurements(record)])
-    head["cases"] = {name: list(case) for name, case in known_good.cases_of(one).items()}
+    head["run"] = hash_number(stored.program_run(record))
+    head["measured"] = hash_number([(key, record["asked_by"]) for key in stored.measurements(record)])
+    head["cases"] = {name: list(case) for name, case in known_good.judged_cases(one).items()}
     versions: dict[str, dict[str, str]] = {}
     for node, name, fact in node_facts(record):
         versions.setdefault(node, {})[name] = fact
     boots = {node["name"]: node["boot"] or "" for node in record["nodes"]}
     nodes = list(dict.fromkeys(device["node"] for device in record["devices"])) or [record["host"]["name"]]
-    disturbed, components = known_good.disturbed_cells(one), components_of(record)
+    disturbed, components = known_good.disturbed_cells(one), node_components(record)
     for node in nodes:
         found = {
             "node": node,
@@ -196,12 +196,12 @@ def rows_of_test(one: Judged, then: int | None) -> Iterator[Row]:
             "components": components.get(short(node), {}),
             "nodes": len(nodes),
             "boot": boots.get(node, ""),
-            "leaf": leaves_of(record).get(node, ""),
+            "leaf": leaf_switches(record).get(node, ""),
         }
-        yield {**head, **found, "parts": parts_of(record, node), "versions": versions.get(node, {})}
+        yield {**head, **found, "parts": component_rows(record, node), "versions": versions.get(node, {})}
 
 
-def parts_of(record: Mapping[str, Any], node: str) -> list[list[Any]]:
+def component_rows(record: Mapping[str, Any], node: str) -> list[list[Any]]:
     """[kind, name, model, part, place] of each device and adapter of a node, as in the record."""
     devices = [one for one in record["devices"] if one["node"] == node and one["part"]]
     found = [
@@ -214,12 +214,12 @@ def parts_of(record: Mapping[str, Any], node: str) -> list[list[Any]]:
     ]
 
 
-def leaves_of(record: Mapping[str, Any]) -> dict[str, str]:
+def leaf_switches(record: Mapping[str, Any]) -> dict[str, str]:
     """{node: its leaf switch} of the nodes whose leaf switch is in the record."""
     return {one["node"]: one["place"]["leaf"] for one in record["devices"] if one["place"].get("leaf")}
 
 
-def rows_of_meetings(one: Judged, then: int | None) -> Iterator[Row]:
+def meeting_rows(one: Judged, then: int | None) -> Iterator[Row]:
     """A row for each matrix between nodes, with the pairs of nodes between which a cell was measured."""
     record = one.test.record
     if record is None or simulated_fault(record):
@@ -245,7 +245,7 @@ def rows_of_meetings(one: Judged, then: int | None) -> Iterator[Row]:
             yield {"partition": one.test.partition, "started": then, "meeting": meeting}
 
 
-def devices_of(clean: Clean, seen: Mapping[Device, Sighting]) -> list[Row]:
+def device_rows(clean: Clean, seen: Mapping[Device, Sighting]) -> list[Row]:
     """A row for each node: the slots of its devices, and [clean scopes, devices]."""
     places: dict[str, list[list[str]]] = {}
     good: dict[str, dict[tuple[Scope, ...], list[str]]] = {}
@@ -257,7 +257,7 @@ def devices_of(clean: Clean, seen: Mapping[Device, Sighting]) -> list[Row]:
     return [{"node": node, "seen": found, "clean": sets.get(node, [])} for node, found in places.items()]
 
 
-def flags_of(flagged: Flagged) -> list[Row]:
+def flag_rows(flagged: Flagged) -> list[Row]:
     """A row for each device and scope that a run flags."""
     return [
         {"node": node, "device": name, "scope": list(scope), "reason": reason}
@@ -266,12 +266,12 @@ def flags_of(flagged: Flagged) -> list[Row]:
     ]
 
 
-def number(key: Any) -> int:
+def hash_number(key: Any) -> int:
     """A key as a number of 63 bits, the same in every process."""
     return int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:8], "big") >> 1
 
 
-def stamp_of(file: Path) -> tuple[int, int] | None:
+def file_stamp(file: Path) -> tuple[int, int] | None:
     """(bytes, time of the last change in ns) of a file; None if the file is gone."""
     try:
         said = file.stat()

@@ -59,11 +59,11 @@ class Judged:
         return list(zip(self.test.record["results"], self.evaluation.matrices, strict=True))
 
     @property
-    def wrong_data(self) -> bool:
+    def has_wrong_data(self) -> bool:
         """Whether other data arrived than was sent. No repetition changes that."""
         return any(has_status(result, "corrupt") for result, _ in self.matrices)
 
-    def of_matrix(self, matrix: MatrixVerdict) -> Verdict:
+    def matrix_verdict(self, matrix: MatrixVerdict) -> Verdict:
         """The verdict on one of the matrices; a single one has the verdict of its test."""
         if len(self.matrices) == 1:
             return self.verdict
@@ -71,17 +71,17 @@ class Judged:
         return worst([matrix.verdict, *(fact.verdict for fact in self.facts if fact.result in (None, place))])
 
     @property
-    def is_of_state(self) -> bool:
+    def reports_state_only(self) -> bool:
         """Whether another program reported connections or states of devices, and measured nothing."""
         return self.test.record is not None and is_import_without_matrix(self.test.record)
 
     @property
-    def beyond_cells(self) -> Verdict | None:
+    def verdict_beyond_cells(self) -> Verdict | None:
         """The verdict of the test if it is worse than that of each matrix, or if there is no matrix; else None.
 
         Such a verdict has a reason outside the cells: the program did not end well, or an expected GPU is missing.
         """
-        of_matrices = [self.of_matrix(matrix) for _, matrix in self.matrices]
+        of_matrices = [self.matrix_verdict(matrix) for _, matrix in self.matrices]
         return self.verdict if not of_matrices or self.verdict > max(of_matrices) else None
 
 
@@ -171,14 +171,14 @@ def judge_all(run: "Run", references: References, reference_name: str | None) ->
 MOST_CHARACTERS = 300  # of the reasons of an earlier attempt
 
 
-def after_retries(judged: Iterable[Judged]) -> tuple[list[Judged], list[str]]:
+def decide_attempts(judged: Iterable[Judged]) -> tuple[list[Judged], list[str]]:
     """(the attempt of each test case that counts, the test cases that failed before they passed, with the reasons)."""
     counted, passed_later = [], []
-    for attempts in attempts_of(judged):
+    for attempts in group_attempts(judged):
         one, last = decisive(attempts), attempts[-1]
         failed = next((each for each in attempts[:-1] if each.verdict >= Verdict.DISTURBED), None)
         if failed and last.verdict < Verdict.DISTURBED and not last.test.rerun:
-            why = reasons_in(failed)
+            why = attempt_reasons(failed)
             passed_later.append(f"{failed.test.name}: {why}")
             if one is last:
                 before = f"it passed when it was repeated; the first attempt: {why}"
@@ -187,7 +187,7 @@ def after_retries(judged: Iterable[Judged]) -> tuple[list[Judged], list[str]]:
     return counted, passed_later
 
 
-def attempts_of(judged: Iterable[Judged]) -> list[list[Judged]]:
+def group_attempts(judged: Iterable[Judged]) -> list[list[Judged]]:
     """The attempts of each test case in their order. A first attempt of the same name is that of another run."""
     groups: list[list[Judged]] = []
     newest: dict[tuple[str, str, str], list[Judged]] = {}
@@ -211,7 +211,7 @@ def decisive(attempts: Sequence[Judged]) -> Judged:
 def is_excused(one: Judged, later: Sequence[Judged]) -> bool:
     """Whether later attempts decide in the place of this one."""
     if one.verdict is Verdict.FAIL:
-        return is_of_references(one) and any(map(is_clean, later))
+        return fails_references_only(one) and any(map(is_clean, later))
     return not one.test.is_verdict_lost
 
 
@@ -221,10 +221,10 @@ def is_clean(one: Judged) -> bool:
     return one.verdict <= Verdict.WARN and not disturbed
 
 
-def is_of_references(one: Judged) -> bool:
+def fails_references_only(one: Judged) -> bool:
     """Whether a FAIL consists of cells outside their references only."""
     record, check = one.test.record, one.test.check
-    if record is None or one.wrong_data:
+    if record is None or one.has_wrong_data:
         return False
     beyond = [*one.facts, *check.reasons, *record_reasons(record, check.testcase)]
     cells = (cell for _, matrix in one.matrices for cell in matrix.cells.values() if cell.verdict is Verdict.FAIL)
@@ -233,7 +233,7 @@ def is_of_references(one: Judged) -> bool:
     )
 
 
-def reasons_in(one: Judged) -> str:
+def attempt_reasons(one: Judged) -> str:
     """Why an attempt is not PASS, with the worst cell of each matrix."""
     cells = (cell.reason for _, matrix in one.matrices for _, cell in matrix.worst_cells(1)[0])
     return "; ".join([*one.reasons, *cells])[:MOST_CHARACTERS]

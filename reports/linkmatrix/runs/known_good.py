@@ -24,7 +24,7 @@ from ..judge.verdicts import WORDS, Verdict
 from ..record import units
 from ..record.names import short
 from . import scopes
-from .components import endpoints
+from .components import endpoint_sightings
 from .folders import SKEW
 from .scopes import CLEAN, Scope, disturbed_nodes
 
@@ -57,15 +57,15 @@ class Outcome(NamedTuple):
     components: frozenset[tuple[str, str]] = frozenset()
 
 
-def cases_of(one: Judged) -> dict[str, Case]:
+def judged_cases(one: Judged) -> dict[str, Case]:
     """{test case: its outcomes}. The verdict is the worst of all sizes."""
     found: dict[str, Case] = {}
     record = one.test.record
     for result, matrix in one.matrices:
         assert record is not None
-        name, verdict = result["testcase"], one.of_matrix(matrix)
+        name, verdict = result["testcase"], one.matrix_verdict(matrix)
         complete = bool(result["complete"]) and verdict is not Verdict.DISTURBED
-        measured = scopes.of_result(record, result, one.test.variant, matrix.matrix.classes)
+        measured = scopes.result_scopes(record, result, one.test.variant, matrix.matrix.classes)
         before = found.get(name, Case(Verdict.PASS, True, False, ()))
         found[name] = Case(
             max(before.verdict, verdict),
@@ -76,15 +76,15 @@ def cases_of(one: Judged) -> dict[str, Case]:
     return found
 
 
-def cases_from(content: Mapping[str, Any]) -> dict[str, Case]:
-    """The same as `cases_of`, from the index."""
+def parse_cases(content: Mapping[str, Any]) -> dict[str, Case]:
+    """The same as `judged_cases`, from the index."""
     return {
         name: Case(Verdict(verdict), bool(complete), bool(disturbed), tuple((link, path) for link, path in scopes))
         for name, (verdict, complete, disturbed, scopes) in content.items()
     }
 
 
-def outcomes_of(
+def test_outcomes(
     node: str,
     test: str,
     started: int,
@@ -115,7 +115,7 @@ def without_disturbed(verdict: Verdict, disturbed: bool) -> Verdict:
     return Verdict.DISTURBED if disturbed and verdict <= Verdict.NOT_JUDGED else verdict
 
 
-ENOUGH = 3  # DISTURBED in a row
+LEAST_STREAK = 3  # DISTURBED in a row
 MOST_CELLS = 64  # per test case
 
 
@@ -144,10 +144,10 @@ class Measured(NamedTuple):
     disturbed: tuple[Cell, ...]
 
 
-def measured_in(row: Mapping[str, Any]) -> Measured:
-    """A row of `indexing.rows_of_test`."""
+def parse_measured(row: Mapping[str, Any]) -> Measured:
+    """A row of `indexing.test_rows`."""
     cells = tuple(Cell(*cell[:4], tuple(cell[4])) for cell in row["disturbed"])
-    of_case = cases_from(row["cases"]).items()
+    of_case = parse_cases(row["cases"]).items()
     clean = frozenset(name for name, one in of_case if one.complete and not one.disturbed and one.verdict in CLEAN)
     return Measured(row["node"], row["started"], row["run"], frozenset(row["cases"]), clean, cells)
 
@@ -161,7 +161,7 @@ def disturbed_cells(one: Judged) -> dict[str, list[Cell]]:
         nodes = disturbed_nodes(record, result)
         if matrix.whole is None or not nodes:
             continue
-        known = {label: device for label, (device, _) in endpoints(record).items()}
+        known = {label: device for label, (device, _) in endpoint_sightings(record).items()}
         rows, columns = matrix.matrix.rows, matrix.matrix.columns
         places = np.argwhere(matrix.whole.codes == Verdict.DISTURBED)[:MOST_CELLS].tolist()
         for pair in ((rows[r], columns[c]) for r, c in places):
@@ -199,7 +199,7 @@ def streaks(tests: Iterable[Measured]) -> Iterator[str]:
         for key, cell in now.items():
             counts[key], newest[key] = counts.get(key, 0) + 1, cell
     for key, count in sorted(counts.items(), key=lambda item: -item[1]):
-        if count >= ENOUGH:
+        if count >= LEAST_STREAK:
             cell = newest[key]
             names = " and ".join(units.first(list(cell.processes)))
             of = f"{cell.testcase} {cell.pair} was DISTURBED {count} times in a row"
@@ -213,7 +213,7 @@ REPLACED = "was not judged with its present components and driver"
 AHEAD = "has a start time in the future: its age is unknown"
 
 
-class Standing(NamedTuple):
+class NodeClasses(NamedTuple):
     """Known good nodes, flagged nodes and other nodes. suspect, unknown: {node: why}."""
 
     good: list[str]
@@ -221,9 +221,9 @@ class Standing(NamedTuple):
     unknown: dict[str, str]
 
 
-def standing(
+def classify_nodes(
     outcomes: Iterable[Outcome], suspects: Iterable[Suspect], disturbed: Mapping[str, str], now: float, days: int
-) -> Standing:
+) -> NodeClasses:
     """The standing of the nodes with outcomes and of the flagged nodes.
 
     disturbed: {node: why it cannot be judged}. days: the maximum age of an outcome. An outcome with a start in the
@@ -237,15 +237,15 @@ def standing(
     for node, found in of_node.items():
         if node in suspect:
             continue
-        why = disturbed.get(node) or not_good(found, now, days)
+        why = disturbed.get(node) or reason_not_good(found, now, days)
         if why:
             unknown[node] = why
         else:
             good.append(node)
-    return Standing(sorted(good), dict(sorted(suspect.items())), dict(sorted(unknown.items())))
+    return NodeClasses(sorted(good), dict(sorted(suspect.items())), dict(sorted(unknown.items())))
 
 
-def not_good(outcomes: Iterable[Outcome], now: float, days: int) -> str:
+def reason_not_good(outcomes: Iterable[Outcome], now: float, days: int) -> str:
     """Why a node is not known good; "" if it is."""
     every = list(outcomes)
     found = [one for one in every if one.started <= now + SKEW]
@@ -258,7 +258,7 @@ def not_good(outcomes: Iterable[Outcome], now: float, days: int) -> str:
     def ago(one: Outcome) -> str:
         return f"{units.counted(age(one), 'day')} ago"
 
-    there = present(found)
+    there = present_components(found)
     of_present = newest(one for one in found if one.components <= there)
     bad = [one for one in [*newest(found), *of_present] if one.verdict not in CLEAN]
     bad = [one for one in bad if one.verdict is Verdict.FAIL or age(one) < days]
@@ -285,7 +285,7 @@ def newest(outcomes: Iterable[Outcome]) -> list[Outcome]:
     return list(found.values())
 
 
-def present(outcomes: Iterable[Outcome]) -> frozenset[tuple[str, str]]:
+def present_components(outcomes: Iterable[Outcome]) -> frozenset[tuple[str, str]]:
     """The newest identity of each slot, and the newest driver. One test may measure some of the devices only."""
     found: dict[str, str] = {}
     for one in sorted(outcomes, key=lambda one: one.started):

@@ -81,7 +81,7 @@ def file_for(folder: Path, partition: str) -> Path:
     return next(file for file in files if not file.exists() or json.loads(file.read_bytes())["partition"] == partition)
 
 
-def wanted(manifests: Mapping[str, Manifest], ran: set[str], system: str | None) -> list[Manifest]:
+def required_manifests(manifests: Mapping[str, Manifest], ran: set[str], system: str | None) -> list[Manifest]:
     """The manifests that a run must fulfil: that of the partition that was asked for, or those of all its systems."""
     systems = {partition.partition(":")[0] for partition in ran} | ({system} if system else set())
     if system and ":" in system:

@@ -92,7 +92,7 @@ UNREADABLE = 24.0  # hours after which a file that cannot be read is that of a r
 REPORTING = 3600.0  # seconds behind the timeout, in which a run stores its report
 
 
-class Began(NamedTuple):
+class StartedRun(NamedTuple):
     """A run that began; started: UTC, as records have it. system: "" for the one that ReFrame found.
 
     born: the start time of its process, as `lock.born` has it. timeout: in hours.
@@ -115,35 +115,35 @@ class Began(NamedTuple):
         return clean(f"{WORDS[Verdict.INCOMPLETE]} {when}: {run}")
 
 
-def ended_without_report(prefix: Path) -> list[Began]:
+def ended_without_report(prefix: Path) -> list[StartedRun]:
     """The runs of a prefix whose process is gone and that left no report, by their time."""
-    found = (read(file) for file in (prefix / FOLDER).glob(PATTERN))
+    found = (read_start(file) for file in (prefix / FOLDER).glob(PATTERN))
     return sorted(one for one in found if one and is_gone(one))
 
 
-def sentences(prefix: Path) -> list[str]:
+def missing_run_sentences(prefix: Path) -> list[str]:
     """A sentence for each of the newest of these runs."""
     newest = [one.sentence() for one in ended_without_report(prefix)][::-1]
     return units.first(newest)
 
 
-def read(file: Path) -> Began | None:
+def read_start(file: Path) -> StartedRun | None:
     """A run that began; None where the file is gone. What cannot be read of it is "unknown"."""
     try:
         found = read_json(file)
         started, mode, system, host = (str(found[name] or "") for name in ("started", "mode", "system", "host"))
         born, timeout = str(found.get("born") or ""), float(found.get("timeout") or LONGEST)
-        return Began(started, mode, system, int(found["pid"]), host, file, born, timeout)
+        return StartedRun(started, mode, system, int(found["pid"]), host, file, born, timeout)
     except (ArithmeticError, BadInput, KeyError, TypeError, ValueError):
         pass
     try:
         changed = datetime.fromtimestamp(file.stat().st_mtime, timezone.utc)
     except OSError:
         return None
-    return Began(f"{changed:%Y-%m-%dT%H:%M:%SZ}", "unknown", "", 0, "unknown", file, "", UNREADABLE)
+    return StartedRun(f"{changed:%Y-%m-%dT%H:%M:%SZ}", "unknown", "", 0, "unknown", file, "", UNREADABLE)
 
 
-def is_gone(run: Began) -> bool:
+def is_gone(run: StartedRun) -> bool:
     """Whether the process of a run has ended, as far as this host can know."""
     if run.host == socket.gethostname() and (not run.born or lock.born(run.pid) != run.born):
         return True

@@ -12,7 +12,7 @@ from ..invocation import launcher
 from ..record.names import option_values
 
 #: The names of the planned tests: of a node alone, and of two nodes.
-NODE_SWEEP, TOGETHER = "node_sweep", "crossnode_matrix.*testcase=node_to_node_bandwidth_mpi.*extent=two"
+NODE_SWEEP, NODE_PAIR_TEST = "node_sweep", "crossnode_matrix.*testcase=node_to_node_bandwidth_mpi.*extent=two"
 
 NO_WARNING = "--warn-as-error"  # ReFrame leaves out a check that it cannot read, with a warning
 
@@ -51,7 +51,7 @@ MODES = {
     "nightly": ["--tag=full", *suite_options("full"), NO_WARNING],
     "quick": ["--tag=quick", *suite_options("quick"), WITHOUT_NBODY, NO_WARNING],
     SWEEP: ["--tag=node-sweep", WITHOUT_NBODY, NO_WARNING],
-    PAIR: [f"--name={TOGETHER}", WITHOUT_NBODY, NO_WARNING],
+    PAIR: [f"--name={NODE_PAIR_TEST}", WITHOUT_NBODY, NO_WARNING],
 }
 
 #: Mode → files of checks/ that have no test of the mode. ReFrame spends 5 ms on each test of a file, selected or not.
@@ -61,7 +61,7 @@ WITHOUT_TESTS = {
 DECORATOR = "simple_test"  # ReFrame's decorator of a test; a file without it has no test
 
 #: The selection of `linkmatrix measure`.
-MOST = ("--mode=measure",)
+DEFAULT_SELECTION = ("--mode=measure",)
 #: Keys of ReFrame's report, from its option --session-extras: the mode of `linkmatrix run`, and the command that
 #: started the session, percent-encoded, because ReFrame splits the option at commas.
 MODE, COMMAND = "linkmatrix_mode", "linkmatrix_command"
@@ -91,7 +91,7 @@ def check_paths(mode: str, repository: Path) -> list[str]:
     return [f"{folder.name}/{file.name}" for file in files if DECORATOR in file.read_text(errors="replace")]
 
 
-def refused(words: Sequence[str]) -> str:
+def refused_option(words: Sequence[str]) -> str:
     """Why an option of ReFrame is refused, in a sentence; "" if none is. A refused option lets tests pass unchecked."""
     for word in words:
         if UNCHECKED.fullmatch(word):
@@ -101,7 +101,7 @@ def refused(words: Sequence[str]) -> str:
     return ""
 
 
-def extras(command: Sequence[str], mode: str = "", **more: str) -> list[str]:
+def session_extras(command: Sequence[str], mode: str = "", **more: str) -> list[str]:
     """The option of ReFrame that stores in its report which command of linkmatrix started the session.
 
     more: further entries of the report.
@@ -110,7 +110,7 @@ def extras(command: Sequence[str], mode: str = "", **more: str) -> list[str]:
     return ["--session-extras", ",".join(f"{key}={value}" for key, value in entries.items())]
 
 
-def mode_of(session: Mapping[str, Any]) -> str:
+def session_mode(session: Mapping[str, Any]) -> str:
     """The mode of a session: that of `linkmatrix run`, or of ReFrame's option --mode; "" for none.
 
     session: `session_info` of ReFrame's report.
@@ -119,11 +119,11 @@ def mode_of(session: Mapping[str, Any]) -> str:
         words = shlex.split(str(session.get("cmdline") or ""))
     except ValueError:
         words = []
-    named = [str(session.get(MODE) or ""), *values_of(words, "--mode", "--mode")]
+    named = [str(session.get(MODE) or ""), *reframe_values(words, "--mode", "--mode")]
     return next((mode for mode in named if mode in MODES), "")
 
 
-def command_of(session: Mapping[str, Any], swept: Iterable[str]) -> str:
+def session_command(session: Mapping[str, Any], swept: Iterable[str]) -> str:
     """The command that repeats a session: the command of linkmatrix that started it, or else that of ReFrame.
 
     session: `session_info` of ReFrame's report. swept: the nodes of its sweep, which ReFrame's command lacks.
@@ -136,11 +136,11 @@ def command_of(session: Mapping[str, Any], swept: Iterable[str]) -> str:
 
 def default_selection(more: Sequence[str]) -> tuple[str, ...]:
     """The selection of `linkmatrix measure`; none if further options of ReFrame select tests."""
-    selecting = any(True for short, long in SELECTING.items() for _ in values_of(more, short, long))
-    return () if selecting else MOST
+    selecting = any(True for short, long in SELECTING.items() for _ in reframe_values(more, short, long))
+    return () if selecting else DEFAULT_SELECTION
 
 
-def values_of(more: Sequence[str], short: str, long: str) -> Iterator[str]:
+def reframe_values(more: Sequence[str], short: str, long: str) -> Iterator[str]:
     """The values of an option of ReFrame in the words of a command line."""
     words = iter(more)
     for word in words:
@@ -154,14 +154,14 @@ def values_of(more: Sequence[str], short: str, long: str) -> Iterator[str]:
 def job_options(words: Sequence[str]) -> list[str]:
     """The options of jobs that ReFrame makes of its options `-J`: "--reservation=x" of "reservation=x"."""
     found = []
-    for value in values_of(words, "-J", "--job-option"):
+    for value in reframe_values(words, "-J", "--job-option"):
         name, _, rest = value.partition("=")
         with_dash = value.startswith(("-", "#"))
         found.append(value if with_dash else f"-{name} {rest}" if len(name) == 1 else f"--{name}={rest}")
     return found
 
 
-def selects(more: Sequence[str]) -> bool:
+def is_selective(more: Sequence[str]) -> bool:
     """Whether further options may make a run smaller than its mode; options that are known to be harmless do not."""
     words = iter(more)
     for word in words:
@@ -173,7 +173,7 @@ def selects(more: Sequence[str]) -> bool:
     return False
 
 
-def repeated(words: Sequence[str]) -> Iterator[str]:
+def repeated_words(words: Sequence[str]) -> Iterator[str]:
     """The words of a command for its repetition: without a simulated fault, and with another name of the record."""
     left_out = {at for option in option_values(words, "--simulate-fault") for at in range(option.first, option.end)}
     records = {option.end - 1 for option in option_values(words, "--record")}
@@ -182,7 +182,7 @@ def repeated(words: Sequence[str]) -> Iterator[str]:
             yield re.sub(r"(\.json)?$", r".again\1", word, count=1) if at in records else word
 
 
-def of_program(record: Mapping[str, Any]) -> str:
+def program_command(record: Mapping[str, Any]) -> str:
     """The command that repeats a record's measurement; for ranks with the launcher on the same nodes."""
     nodes = Counter(str(device["node"]) for device in record["devices"] if record["backend"] == "mpi")
-    return shlex.join([*(launcher(nodes) if nodes else []), *repeated(record["command"])])
+    return shlex.join([*(launcher(nodes) if nodes else []), *repeated_words(record["command"])])

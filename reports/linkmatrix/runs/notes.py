@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..errors import BadInput
 from ..files import changing, read_whole, write_whole
-from .components import Component, Names, Sighting, Slot, is_at, is_component, slot_name
+from .components import Component, ComponentNames, Sighting, Slot, is_component, matches_slot, slot_name
 
 FILE = "notes.json"
 SCHEMA = "linkmatrix.notes/1"
@@ -50,7 +50,7 @@ def load(prefix: Path) -> list[Note]:
         said = json.loads(read_whole(file, MOST_BYTES))
         if said["schema"] != SCHEMA:
             raise ValueError(f"its schema is {said['schema']!r}")
-        notes = [of_json(one) for one in said["notes"]]
+        notes = [parse_note(one) for one in said["notes"]]
     except BadInput:
         raise
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -59,7 +59,7 @@ def load(prefix: Path) -> list[Note]:
     return sorted(notes)
 
 
-def of_json(said: Mapping[str, object]) -> Note:
+def parse_note(said: Mapping[str, object]) -> Note:
     """A note from the content of the file. Raises ValueError, LookupError, TypeError."""
     texts = [said[name] for name in ("when", "kind", "text", "part", "written", "by")]
     places = said["places"]
@@ -67,7 +67,7 @@ def of_json(said: Mapping[str, object]) -> Note:
         raise ValueError("a note was changed")
     when, kind, text, part, written, by = map(str, texts)
     found = tuple((str(node), str(slot)) for node, slot in places)
-    return Note(moment(when), kind, text, part, found, written, by)
+    return Note(parse_time(when), kind, text, part, found, written, by)
 
 
 def add(prefix: Path, note: Note) -> None:
@@ -80,14 +80,16 @@ def add(prefix: Path, note: Note) -> None:
         write_whole(file, (json.dumps(said, indent=1, ensure_ascii=False) + "\n").encode())
 
 
-def moment(text: str) -> str:
+def parse_time(text: str) -> str:
     """A time in the format of records, 2026-11-20T10:00:00Z; without a time zone it is UTC. Raises ValueError."""
     found = datetime.fromisoformat(text.replace("Z", "+00:00"))
     found = found.replace(tzinfo=timezone.utc) if found.tzinfo is None else found.astimezone(timezone.utc)
     return f"{found:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def repaired(notes: Iterable[Note], names: Names, sightings: Iterable[Sighting]) -> dict[Component | Slot, str]:
+def last_repairs(
+    notes: Iterable[Note], names: ComponentNames, sightings: Iterable[Sighting]
+) -> dict[Component | Slot, str]:
     """{component or slot: time of its last repair}."""
     repairs = sorted(one for one in notes if one.kind == "repair")
     found: dict[Component | Slot, str] = {}
@@ -95,16 +97,16 @@ def repaired(notes: Iterable[Note], names: Names, sightings: Iterable[Sighting])
         for note in repairs:
             if note.part and is_component(sighting, note.part):
                 found[names.component(sighting)] = note.when
-            if any(is_at(names.slot(sighting), place) for place in note.places):
+            if any(matches_slot(names.slot(sighting), place) for place in note.places):
                 found[names.slot(sighting)] = note.when
     return found
 
 
-def about(notes: Sequence[Note], parts: Iterable[str], places: Sequence[Slot]) -> list[Note]:
+def notes_about(notes: Sequence[Note], parts: Iterable[str], places: Sequence[Slot]) -> list[Note]:
     """The notes on one of the components, by their serial numbers or UUIDs, or on one of the slots."""
     known = {part.casefold() for part in parts if part}
     return [
         note
         for note in notes
-        if note.part.casefold() in known or any(is_at(place, one) for place in places for one in note.places)
+        if note.part.casefold() in known or any(matches_slot(place, one) for place in places for one in note.places)
     ]

@@ -58,7 +58,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Span:
+class Duration:
     """The duration of a run in seconds: the 90th percentile of so many stored runs."""
 
     seconds: float
@@ -81,13 +81,13 @@ class Job:
 
 
 @dataclass
-class Purse:
+class Budget:
     """The rest of a budget in node-seconds, and the jobs that were planned."""
 
     left: float
     jobs: list[Job] = field(default_factory=list)
 
-    def take(self, wanted: Iterable[Job], most: float) -> None:
+    def plan(self, wanted: Iterable[Job], most: float) -> None:
         """Plan the wanted jobs in their order, as long as they fit into the budget and together into `most` node-
         seconds.
         """
@@ -99,17 +99,17 @@ class Purse:
             most -= job.cost
 
 
-def span_of(seconds: Sequence[float]) -> Span | None:
+def typical_duration(seconds: Sequence[float]) -> Duration | None:
     """The duration of a run, from those of earlier runs in seconds; None without one."""
     known = sorted(seconds)
-    return Span(known[min(int(LIKELY * len(known)), len(known) - 1)], len(known)) if known else None
+    return Duration(known[min(int(LIKELY * len(known)), len(known) - 1)], len(known)) if known else None
 
 
 def plan(
     nodes: Sequence[Node],
     pairs: Mapping[Pair, float | None],
-    alone: Span | None,
-    together: Span | None,
+    alone: Duration | None,
+    together: Duration | None,
     budget: float,
 ) -> list[Job]:
     """The jobs that fit into a budget of node-seconds, the most urgent first.
@@ -117,18 +117,18 @@ def plan(
     pairs: {two leaf switches: last measurement between their nodes in seconds since 1970, None: never}. alone,
     together: the duration of a run on one node, and on two; None: unknown, and no such run is planned.
     """
-    purse = Purse(budget)
+    planned_jobs = Budget(budget)
     able = sorted((node for node in nodes if not node.away), key=lambda node: (node.since, node.name))
     urgent = sorted((node for node in able if node.urgent), key=urgency)
     queues = {
-        "urgent": of_nodes(urgent, alone),
-        "pairs": of_pairs(able, pairs, together),
-        "oldest": of_nodes(able, alone),
+        "urgent": node_jobs(urgent, alone),
+        "pairs": pair_jobs(able, pairs, together),
+        "oldest": node_jobs(able, alone),
     }
     for name, most in (("urgent", URGENT), ("pairs", PAIRS), ("oldest", 1.0), ("urgent", 1.0), ("pairs", 1.0)):
-        planned = {(job.kind, job.nodes) for job in purse.jobs}
-        purse.take((job for job in queues[name] if (job.kind, job.nodes) not in planned), most * budget)
-    return purse.jobs
+        planned = {(job.kind, job.nodes) for job in planned_jobs.jobs}
+        planned_jobs.plan((job for job in queues[name] if (job.kind, job.nodes) not in planned), most * budget)
+    return planned_jobs.jobs
 
 
 def urgency(node: Node) -> tuple[bool, bool, float]:
@@ -141,14 +141,14 @@ def urgency(node: Node) -> tuple[bool, bool, float]:
     return True, True, float("inf") if node.tested is None else node.tested
 
 
-def of_nodes(nodes: Iterable[Node], span: Span | None) -> list[Job]:
+def node_jobs(nodes: Iterable[Node], span: Duration | None) -> list[Job]:
     """A job for each node, with the reason."""
     if span is None:
         return []
     return [Job("node", (node.name,), span.seconds, node.urgent) for node in nodes]
 
 
-def of_pairs(able: Sequence[Node], pairs: Mapping[Pair, float | None], span: Span | None) -> list[Job]:
+def pair_jobs(able: Sequence[Node], pairs: Mapping[Pair, float | None], span: Duration | None) -> list[Job]:
     """A job of two nodes for each pair of leaf switches. Each node is used as rarely as possible.
 
     Nodes that need a partner come first. Each gets the leaf switch that its own was measured with longest ago, or any

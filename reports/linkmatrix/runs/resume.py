@@ -57,7 +57,7 @@ class Passed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Before:
+class EarlierPasses:
     """passed: {hash: what passed in the runs before}; report: of the last of them, None where it left none.
 
     whole: whether all of them together were to measure all that the mode has.
@@ -73,12 +73,12 @@ class Before:
         suite: of the mode's sessions, which then leave these test cases out; "": the mode has no sessions. left_out:
         hashes of further test cases that are skipped.
         """
-        skipped = sorted({*(self.passed.keys() - self.again), *left_out})
+        skipped = sorted({*(self.passed.keys() - self.remeasured), *left_out})
         less = suite_options(",".join([suite, *(f"-/{code}" for code in skipped)])) if suite and skipped else []
         return [*(f"--exclude=/{code}" for code in skipped), *less]
 
     @property
-    def again(self) -> set[str]:
+    def remeasured(self) -> set[str]:
         """The hashes of what is measured again: of each slot of each node, the test case with the fewest cells."""
         cheapest: dict[tuple[str, str], tuple[int, str]] = {}
         for code, found in self.passed.items():
@@ -92,17 +92,17 @@ class Before:
         return [one for found in self.passed.values() for one in found]
 
 
-def note(last: Path, mode: str, stamp: str, before: Before, report: Path | None) -> None:
+def store_passes(last: Path, mode: str, stamp: str, before: EarlierPasses, report: Path | None) -> None:
     """Stores the passed tests of a run and its report for a later --resume."""
     said = {"mode": mode, "report": str(report) if report else None, "stamp": stamp, "whole": before.whole}
     said["passed"] = {code: [list(one) for one in found] for code, found in sorted(before.passed.items())}
     write_whole(last, json.dumps(said).encode())
 
 
-def before(last: Path, prefix: Path, judge: Judge, hours: float) -> Before:
-    """The passed tests of the last run: those that `note` stored, and those in the report that a killed run left.
+def load_passes(last: Path, prefix: Path, judge: Judge, hours: float) -> EarlierPasses:
+    """The passed tests of the last run, from the file of `store_passes` and from the report of a killed run.
 
-    hours: what passed longer ago does not count.
+    hours: a test that passed longer ago does not count.
     """
     oldest, newest = time.time() - hours * 3600, time.time() + SKEW
     try:
@@ -114,14 +114,14 @@ def before(last: Path, prefix: Path, judge: Judge, hours: float) -> Before:
             )
             for code, found in said["passed"].items()
         }
-        began, whole = time_of(str(said["stamp"])), bool(said["whole"])
-        report = Path(said["report"]) if said["report"] else left_behind(prefix, str(said["stamp"]))
+        began, whole = stamp_time(str(said["stamp"])), bool(said["whole"])
+        report = Path(said["report"]) if said["report"] else find_killed_report(prefix, str(said["stamp"]))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         passed, report, began, whole = {}, None, 0.0, True
     there = report is not None and report.is_file()
     if there and oldest <= began <= newest:
         assert report is not None
-        passed = {**passed, **passed_in(judge(report), began)}
+        passed = {**passed, **passed_tests(judge(report), began)}
     ahead = {code for code, found in passed.items() if any(not one.when <= newest for one in found)}
     if ahead or not began <= newest:
         say("note: tests with a start time in the future are measured again: their age is unknown")
@@ -133,14 +133,14 @@ def before(last: Path, prefix: Path, judge: Judge, hours: float) -> Before:
     if not there or report is None:
         what = f"all but {units.counted(len(fresh), 'test case')} that passed earlier" if fresh else "all"
         say(f"note: the previous run left no report, so {what} is measured again")
-        return Before(fresh, None, whole)
-    found = Before(fresh, report if fresh else None, whole)
-    again = f", except {len(found.again)} to see whether components changed" if found.again else ""
+        return EarlierPasses(fresh, None, whole)
+    found = EarlierPasses(fresh, report if fresh else None, whole)
+    again = f", except {len(found.remeasured)} to see whether components changed" if found.remeasured else ""
     say(f"note: {units.counted(len(fresh), 'test case')} passed before ({report.name}): not measured again{again}")
     return found
 
 
-def passed_in(judged: list[Judged], when: float) -> dict[str, tuple[Passed, ...]]:
+def passed_tests(judged: list[Judged], when: float) -> dict[str, tuple[Passed, ...]]:
     """{hash: what passed of a run}, () for what did not; a test case has one hash on all partitions."""
     found: dict[str, list[Judged]] = {}
     for one in judged:
@@ -152,7 +152,7 @@ def passed_in(judged: list[Judged], when: float) -> dict[str, tuple[Passed, ...]
                 manifest.key(one.test.name, one.test.environ),
                 cells_of(one),
                 when,
-                components.components_of(one.test.record),
+                components.node_components(one.test.record),
             )
             for one in cases
         )
@@ -171,11 +171,11 @@ def has_passed(one: Judged) -> bool:
     return not simulated_fault(record) and not any(disturbed_nodes(record, result) for result, _ in one.matrices)
 
 
-def kept(before: Before, judged: Iterable[Judged]) -> tuple[Before, list[str]]:
+def valid_passes(before: EarlierPasses, judged: Iterable[Judged]) -> tuple[EarlierPasses, list[str]]:
     """(earlier passes that still count, why other passes are void) after a resumed run; judged: its test cases."""
     now: dict[str, dict[str, str]] = {}
     for one in judged:
-        for node, of_node in components.components_of(one.test.record).items():
+        for node, of_node in components.node_components(one.test.record).items():
             now.setdefault(node, {}).update(of_node)
     changes: dict[str, set[str]] = {}
     void = Counter[str]()
@@ -202,25 +202,25 @@ def cells_of(one: Judged) -> int:
     return manifest.cells(one.test.record)
 
 
-def time_of(stamp: str) -> float:
+def stamp_time(stamp: str) -> float:
     """When the run with a stamp began, in seconds since 1970. Raises ValueError."""
     text = re.sub(r"-\d+$", "", stamp)
     return datetime.strptime(text, "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc).timestamp()
 
 
-def left_behind(prefix: Path, stamp: str) -> Path | None:
+def find_killed_report(prefix: Path, stamp: str) -> Path | None:
     """The report of a run that was killed: its ReFrame is told to end then, and writes what passed until then.
 
     The command line in the report has the run's own stamp, in the name of the JUnit file.
     """
     for path in folders.reports(prefix)[::-1][:MOST_REPORTS]:
-        if is_of(path, stamp):
+        if belongs_to_run(path, stamp):
             say(f"note: the previous run was killed, and its ReFrame left {path.name}")
             return path
     return None
 
 
-def is_of(report: Path, stamp: str) -> bool:
+def belongs_to_run(report: Path, stamp: str) -> bool:
     """Whether a report belongs to the run with this stamp: its command line names the JUnit file of the stamp."""
     try:
         return f"junit-{stamp}.xml" in str(read_json(report)["session_info"]["cmdline"])
@@ -228,7 +228,7 @@ def is_of(report: Path, stamp: str) -> bool:
         return False
 
 
-def not_taken(report: Path, stamp: str) -> tuple[str, bool]:
+def reason_ignored(report: Path, stamp: str) -> tuple[str, bool]:
     """(why a report that was written during the run with this stamp does not count, whether the report is readable).
 
     A report that a full disk cut off belongs to this run if its beginning, with the command line, is complete.

@@ -58,7 +58,7 @@ class JudgedClasses(NamedTuple):
     bad: dict[str, set[str]]
 
 
-def path_of(record: Mapping[str, Any], result: Result, variant: str) -> str:
+def result_path(record: Mapping[str, Any], result: Result, variant: str) -> str:
     """The path of a result, as `Scope` has it; variant: of the test, with its size if a user set the size."""
     size = table_size(variant)
     words = distinguishing_words(record, result, variant) + ("" if size is None else f", {size} bytes")
@@ -70,9 +70,9 @@ def short_sample_array(scope: Scope) -> Scope:
     return scope._replace(path=", ".join(filter(None, (scope.path, "short samples"))))
 
 
-def of_result(record: Mapping[str, Any], result: Result, variant: str, classes: Iterable[str]) -> set[Scope]:
+def result_scopes(record: Mapping[str, Any], result: Result, variant: str, classes: Iterable[str]) -> set[Scope]:
     """The scopes of a result with these link classes."""
-    path = path_of(record, result, variant)
+    path = result_path(record, result, variant)
     return {Scope(result["testcase"], name, path) for name in classes}
 
 
@@ -84,10 +84,10 @@ def endpoint_classes(matrix: MatrixVerdict) -> JudgedClasses:
         return JudgedClasses({label: every for label in good}, {label: every for label in bad})
     codes, unjudged = matrix.whole.codes, matrix.whole.unjudged
     passed = (codes >= 0) & (codes <= max(CLEAN))
-    return JudgedClasses(classes_of(matrix, passed), classes_of(matrix, (codes > max(CLEAN)) & ~unjudged))
+    return JudgedClasses(classes_in_mask(matrix, passed), classes_in_mask(matrix, (codes > max(CLEAN)) & ~unjudged))
 
 
-def classes_of(matrix: MatrixVerdict, cells: np.ndarray) -> dict[str, set[str]]:
+def classes_in_mask(matrix: MatrixVerdict, cells: np.ndarray) -> dict[str, set[str]]:
     """{endpoint: the link classes of its cells in a mask, rows × columns} of a matrix in memory."""
     found: dict[str, set[str]] = {}
     assert matrix.whole is not None
@@ -135,7 +135,7 @@ def processes(*holders: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from (holder.get("others") or {}).get("processes", ())
 
 
-def listed(scopes: Sequence[Scope]) -> str:
+def scopes_text(scopes: Sequence[Scope]) -> str:
     """ "device_to_device_memcpy_write_ce NV18 and 2 more"."""
     more = f" and {len(scopes) - 1} more" if len(scopes) > 1 else ""
     return f"{scopes[0]}{more}" if scopes else ""
@@ -144,7 +144,7 @@ def listed(scopes: Sequence[Scope]) -> str:
 Adapters = dict[str, tuple[tuple[str, str], Sighting]]
 
 
-def adapters_in(record: Mapping[str, Any]) -> Adapters:
+def named_adapters(record: Mapping[str, Any]) -> Adapters:
     """{name of an adapter in findings and counters: (node and identity, sighting)}; of several ports the first.
 
     Findings use "mlx5_2 of n17". Counters use "mlx5_2", with "n17:" before it if the record has several nodes, and ":2"
@@ -153,7 +153,7 @@ def adapters_in(record: Mapping[str, Any]) -> Adapters:
     nodes = {node["name"] for node in record["nodes"]}  # one of them may have no adapter
     several = len(nodes | {one["place"].get("node") for one in record["adapters"]}) > 1
     found: Adapters = {}
-    for (node, name), one in components.of_adapters(record).items():
+    for (node, name), one in components.adapter_sightings(record).items():
         said = ((node, one.uuid), one)
         found.setdefault(f"{name.partition(':')[0]} of {node}", said)
         found[f"{node}:{name}" if several else name] = found[f"{name.partition(':')[0]} of {node}"]
@@ -172,7 +172,7 @@ def flagged_adapter(finding: Finding, names: Names, known: Mapping[str, object])
     return (name, bool(others - {"nic"})) if name in known else ("", False)
 
 
-def cells_over(layout: Layout, adapter: Subject) -> np.ndarray:
+def adapter_cells(layout: Layout, adapter: Subject) -> np.ndarray:
     """The cells between nodes that go over an adapter, by its index, as a mask of rows × columns."""
     across = layout.row_node[:, None] != layout.column_node[None, :]
     return across & ((layout.row_nic == adapter)[:, None] | (layout.column_nic == adapter)[None, :])
@@ -187,7 +187,7 @@ def adapter_classes(record: Mapping[str, Any], result: Result, matrix: MatrixVer
     codes, unjudged = matrix.whole.codes, matrix.whole.unjudged
     passed, others = (codes >= 0) & (codes <= max(CLEAN)), (codes > max(CLEAN)) & ~unjudged
     for at, name in enumerate(names.nics):
-        over = cells_over(layout, at)
+        over = adapter_cells(layout, at)
         for of_adapter, cells in zip(found, (passed, others), strict=True):
             if (cells & over).any():
                 of_adapter[name] = class_names(matrix, cells & over)

@@ -38,7 +38,7 @@ LEAST_SIGMA = 0.0005  # as a fraction of the median: rounding is no noise
 MOST_DISTURBANCES = 2  # sentences about other processes
 #: Columns that identify a series, and the columns of each of its values. A row is the median of a link class of a run.
 #: variant: what else distinguishes results of a test case, with the node of a test for one node. facts: as
-#: `facts_of`. beside: what other processes did during the measurement, "" for nothing known.
+#: `record_facts`. beside: what other processes did during the measurement, "" for nothing known.
 SERIES = ["testcase", "size_bytes", "unit", "link_class", "variant"]
 COLUMNS = [*SERIES, "partition", "started", "value", "host", "facts", "beside"]
 Median = Mapping[str, Any]  # a row with these columns
@@ -60,7 +60,7 @@ def medians(test: Test, values_of: Callable[[Matrix], Mapping[str, float]] | Non
     record = test.record
     if record is None or simulated_fault(record):
         return
-    facts = facts_of(record)
+    facts = record_facts(record)
     for result in record["results"]:
         matrix = from_result(result)
         values = values_of(matrix) if values_of else {name: of.median for name, of in matrix.classes.items()}
@@ -82,7 +82,7 @@ def frame(rows: "Iterable[Median] | pandas.DataFrame") -> "pandas.DataFrame":
     return once.sort_values("started", kind="stable")
 
 
-def facts_of(record: Mapping[str, Any]) -> dict[str, str]:
+def record_facts(record: Mapping[str, Any]) -> dict[str, str]:
     """{fact: value} of software, program, kernel, VBIOS and firmware of a record, of all its nodes."""
     found: dict[str, set[str]] = defaultdict(set)
     for _, name, fact in node_facts(record):
@@ -141,7 +141,7 @@ MOST_TESTS = 600  # whose records are read: of a run of very many tests fewer ru
 Key = tuple[str, str, str, int | None, str, str]  # partition, node, test case, size, unit, what else tells it apart
 
 
-class Earlier:
+class EarlierValues:
     """The values of the same cells in the runs before `run`; none if the run has no report in a folder of reports.
 
     Reports are read when a cell is asked for, MOST_RUNS at most.
@@ -154,7 +154,11 @@ class Earlier:
         """The earlier values of a cell in the result's unit, the oldest first; none for a test without a record."""
         if test.record is None:
             return []
-        return [value for one in self.found.get(key_of(test, test.record, result), []) if (value := number(one, pair))]
+        return [
+            value
+            for one in self.found.get(series_key(test, test.record, result), [])
+            if (value := cell_value(one, pair))
+        ]
 
     @cached_property
     def found(self) -> dict[Key, list[Result]]:
@@ -166,12 +170,12 @@ class Earlier:
             except BadInput:  # a report that cannot be read is no reason not to show this run
                 continue
         found: dict[Key, list[tuple[str, Result]]] = {}
-        for run in stored.each_once(runs, for_verdicts=False):
+        for run in stored.without_duplicates(runs, for_verdicts=False):
             for test in run.tests:
                 if test.record is None or simulated_fault(test.record):
                     continue
                 for result in test.record["results"]:
-                    key = key_of(test, test.record, result)
+                    key = series_key(test, test.record, result)
                     found.setdefault(key, []).append((test.record["started"], result))
         return {key: [result for _, result in sorted(of, key=lambda one: one[0])] for key, of in found.items()}
 
@@ -185,7 +189,7 @@ class Earlier:
         return before[len(before) - min(most, len(before)) :]
 
 
-def key_of(test: Test, record: Mapping[str, Any], result: Result) -> Key:
+def series_key(test: Test, record: Mapping[str, Any], result: Result) -> Key:
     """The key of a series: cells with the same name in two runs are the same cell only if the keys are equal."""
     nodes = {device["node"] for device in record["devices"]} or {record["host"]["name"]}
     node = nodes.pop() if len(nodes) == 1 else ""  # labels of several name their nodes
@@ -193,7 +197,7 @@ def key_of(test: Test, record: Mapping[str, Any], result: Result) -> Key:
     return test.partition, node, result["testcase"], result["size_bytes"], result["unit"], apart
 
 
-def number(result: Result, pair: Pair) -> float | None:
+def cell_value(result: Result, pair: Pair) -> float | None:
     """The value of a cell, None if it was not measured or is not in memory."""
     matrix = from_result(result)
     if matrix.whole is None or pair[0] not in matrix.rows or pair[1] not in matrix.columns:

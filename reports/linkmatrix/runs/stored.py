@@ -21,8 +21,8 @@ from ..record.names import option_text
 from ..record.units import counted
 from ..references import keys
 from . import modes
-from .folders import CUT, END, HEAD_BYTES, REPORT, START, below, newest_report, prefix, reports_in, repository
-from .testcases import Test, of_case
+from .folders import CUT, END, HEAD_BYTES, REPORT, START, files_below, newest_report, prefix, reports_in, repository
+from .testcases import Test, read_test
 
 if TYPE_CHECKING:
     from .verdict_file import StoredVerdict
@@ -60,9 +60,9 @@ def find(path: Path | None) -> Run:
     content = read_json(path, CUT if REPORT.fullmatch(path.name) else "")
     if isinstance(content, dict) and str(content.get("schema", "")).startswith(SCHEMA):
         del content  # a large one is not to be held twice
-        return of_records([path])
+        return from_records([path])
     if isinstance(content, dict) and isinstance(content.get("runs"), list):
-        return of_report(path, content)
+        return from_report(path, content)
     raise BadInput(
         f"{path} is neither a record of linkmatrix nor a ReFrame report: name a record.json or run-report-*.json"
     )
@@ -73,7 +73,7 @@ def find_each(paths: Iterable[Path], for_verdicts: bool = True) -> list[Run]:
 
     for_verdicts: keep two tests of a report that read the same measurement, because each has its verdict.
     """
-    return each_once([find(path) for path in paths] or [find(None)], for_verdicts)
+    return without_duplicates([find(path) for path in paths] or [find(None)], for_verdicts)
 
 
 def find_all(paths: Iterable[Path]) -> Run:
@@ -96,11 +96,11 @@ def in_folder(folder: Path) -> Run:
     for place in (folder, folder / "reports"):
         if reports_in(place):
             return find(newest_report(place))
-    found = sorted(path for path in below(folder) if path.name == "record.json")
-    found = found or sorted(filter(is_record, below(folder)))
+    found = sorted(path for path in files_below(folder) if path.name == "record.json")
+    found = found or sorted(filter(is_record, files_below(folder)))
     if not found:
         raise BadInput(f"{folder} contains no run-report-*.json and no record.json: name the folder of a run")
-    return each_once([of_records(found)])[0]
+    return without_duplicates([from_records(found)])[0]
 
 
 def is_record(path: Path) -> bool:
@@ -111,7 +111,7 @@ def is_record(path: Path) -> bool:
         return re.search(rb'"schema":\s*"' + SCHEMA.encode(), file.read(HEAD_BYTES)) is not None
 
 
-def each_once(runs: Sequence[Run], for_verdicts: bool = True) -> list[Run]:
+def without_duplicates(runs: Sequence[Run], for_verdicts: bool = True) -> list[Run]:
     """The runs without duplicates: a test that was named or copied twice, and a session's process whose tests have the
     same measurements.
 
@@ -121,22 +121,22 @@ def each_once(runs: Sequence[Run], for_verdicts: bool = True) -> list[Run]:
     """
     known: dict[Hashable, list[tuple[int, Test]]] = {}
     left_out: dict[int, str] = {}  # by the identity of a test
-    found = [(number, test, keys_of(run, test)) for number, run in enumerate(runs) for test in run.tests]
-    for number, test, parts in sorted(found, key=lambda one: (not one[1].result, of_process(one[1]))):
+    found = [(number, test, test_keys(run, test)) for number, run in enumerate(runs) for test in run.tests]
+    for number, test, parts in sorted(found, key=lambda one: (not one[1].result, is_process_record(one[1]))):
         apart = number if for_verdicts and test.result else None
-        there = [first_like(test, apart, known.get(key, ())) for key in parts]
+        there = [find_duplicate(test, apart, known.get(key, ())) for key in parts]
         others = [other for other in there if other is not None]
         taken = others and test.result in ("", "pass", *(other.result for other in others))
-        if taken and None in there and of_process(test) and not any(other.result for other in others):
-            left_out |= {id(other): source_of(test) for other in others}
-        elif taken and (None not in there or of_process(test)):
-            left_out[id(test)] = source_of(others[0])
+        if taken and None in there and is_process_record(test) and not any(other.result for other in others):
+            left_out |= {id(other): test_source(test) for other in others}
+        elif taken and (None not in there or is_process_record(test)):
+            left_out[id(test)] = test_source(others[0])
             continue
         for key in parts:
             known.setdefault(key, []).insert(0, (number, test))
     again = [
         tuple(
-            f"{source_of(test)}: its {name} is the same result as in {left_out[id(test)]}, and counts once"
+            f"{test_source(test)}: its {name} is the same result as in {left_out[id(test)]}, and counts once"
             for test in run.tests
             if id(test) in left_out
             for name in dict.fromkeys(result["testcase"] for result in (test.record or {"results": []})["results"])
@@ -149,14 +149,14 @@ def each_once(runs: Sequence[Run], for_verdicts: bool = True) -> list[Run]:
     ]
 
 
-def first_like(test: Test, apart: int | None, known: Iterable[tuple[int, Test]]) -> Test | None:
+def find_duplicate(test: Test, apart: int | None, known: Iterable[tuple[int, Test]]) -> Test | None:
     """The first of the `known` tests that was measured for the same check, if both checks are known.
 
     known: tests with the number of their run. apart: the run whose tests do not count as duplicates, None for none.
     """
 
     def asked(one: Test) -> tuple[str, str] | None:
-        if one.record is None or of_process(one) or not one.record["asked_by"]:
+        if one.record is None or is_process_record(one) or not one.record["asked_by"]:
             return None
         return keys.asking_check(one.record), keys.measured_variant(one.record)
 
@@ -170,7 +170,7 @@ def first_like(test: Test, apart: int | None, known: Iterable[tuple[int, Test]])
     )
 
 
-def keys_of(run: Run, test: Test) -> list[Hashable]:
+def test_keys(run: Run, test: Test) -> list[Hashable]:
     """The keys of a test's measurements, equal in every copy; without a record a key of the test itself."""
     if test.record is None:
         return [(run.session or str(run.path.absolute()), test.name, test.partition, test.environ, test.attempt)]
@@ -184,12 +184,12 @@ def measurements(record: Mapping[str, Any]) -> list[Hashable]:
     return list(dict.fromkeys(found)) or [(of_run, record["asked_by"])]
 
 
-def source_of(test: Test) -> str:
+def test_source(test: Test) -> str:
     """The path of a test's record, else its name."""
     return str(test.path or test.name)
 
 
-def of_process(test: Test) -> bool:
+def is_process_record(test: Test) -> bool:
     """Whether the record is in the folder of one process of a session (reframe_ext/sessions/processes.py)."""
     return test.path is not None and re.fullmatch(r"process\d+", test.path.parent.name) is not None
 
@@ -201,14 +201,14 @@ def program_run(record: Mapping[str, Any]) -> tuple[Any, ...]:
     return record["started"], record["seconds"], record["host"]["name"], tuple(record["command"]), of_file
 
 
-def name_of(path: Path, cases: list[str]) -> str:
+def record_name(path: Path, cases: list[str]) -> str:
     """The name of a test of which only the record is known."""
     if len(cases) == 1:
         return cases[0]
     return f"{path.name} with {len(cases)} test cases" if cases else f"{path.name} without a test case"
 
 
-def of_records(paths: Iterable[Path]) -> Run:
+def from_records(paths: Iterable[Path]) -> Run:
     """Records without a report, each with its stored verdict. Raises BadInput for an unusable record."""
     paths = list(paths)
     tests = []
@@ -217,18 +217,18 @@ def of_records(paths: Iterable[Path]) -> Run:
         cases = [result["testcase"] for result in content["results"]]
         tests.append(
             Test(
-                name=name_of(path, cases),
+                name=record_name(path, cases),
                 variant=keys.measured_variant(content),
                 path=path,
                 record=content,
-                stored=verdict_beside(path),
+                stored=stored_verdict(path),
             )
         )
-    rerun = modes.of_program(tests[0].record) if len(tests) == 1 else ""
+    rerun = modes.program_command(tests[0].record) if len(tests) == 1 else ""
     return Run(path=paths[0] if len(paths) == 1 else Path(os.path.commonpath(paths)), tests=tuple(tests), rerun=rerun)
 
 
-def verdict_beside(path: Path) -> "StoredVerdict | None":
+def stored_verdict(path: Path) -> "StoredVerdict | None":
     """The verdict on the record at `path` in the same folder; None without one. Raises BadInput."""
     if not path.with_name(VERDICT).is_file():
         return None
@@ -237,14 +237,14 @@ def verdict_beside(path: Path) -> "StoredVerdict | None":
     return verdict_file.beside_record(path)
 
 
-def of_report(path: Path, report: dict[str, Any], site: Path | None = None) -> Run:
+def from_report(path: Path, report: dict[str, Any], site: Path | None = None) -> Run:
     """The test cases of a ReFrame report, without those that the manifest allows to skip. Raises BadInput.
 
     site: the folder with config/manifests, None for that of the working directory.
     """
     from . import manifest  # a record needs none
 
-    run = every_case(path, report)
+    run = all_cases(path, report)
     known = manifest.load(site or repository(), run.mode) if run.mode else {}
 
     def excuse(test: Test) -> str | None:
@@ -260,13 +260,13 @@ def of_report(path: Path, report: dict[str, Any], site: Path | None = None) -> R
     return replace(run, tests=tuple(test for test in run.tests if excuse(test) is None), notes=(*run.notes, *notes))
 
 
-def all_of(path: Path) -> Run:
+def load_all(path: Path) -> Run:
     """All test cases of the report at `path`, also those that may be skipped. Raises BadInput."""
-    return every_case(path, read_json(path, CUT))
+    return all_cases(path, read_json(path, CUT))
 
 
 @contextlib.contextmanager
-def of_reframe(path: Path) -> Iterator[None]:
+def reframe_errors(path: Path) -> Iterator[None]:
     """Context that raises BadInput if the report at `path` is not one of ReFrame."""
     try:
         yield
@@ -277,20 +277,20 @@ def of_reframe(path: Path) -> Iterator[None]:
 
 
 def case_by_case(path: Path, report: dict[str, Any]) -> Iterator[Test]:
-    """Yield the tests of `every_case` one by one, because the records of a large sweep do not fit into memory."""
-    with of_reframe(path):
+    """Yield the tests of `all_cases` one by one, because the records of a large sweep do not fit into memory."""
+    with reframe_errors(path):
         session = {**report["session_info"]}
         cases = [{"run_index": at, **case} for at, run in enumerate(report["runs"]) for case in run["testcases"]]
         wanted = [case for case in cases if not (case.get("fixture") and case["result"] == "pass")]
         failed = {case.get("unique_name"): str(case["name"]) for case in cases if case["result"] == "fail"}
     for case in wanted:
-        with of_reframe(path):
-            test = of_case(case, path, session)
-            why = held_up(case, failed)
+        with reframe_errors(path):
+            test = read_test(case, path, session)
+            why = failed_dependency(case, failed)
         yield replace(test, reason=why) if why and not test.reason else test
 
 
-def held_up(case: Mapping[str, Any], failed: Mapping[Any, str]) -> str:
+def failed_dependency(case: Mapping[str, Any], failed: Mapping[Any, str]) -> str:
     """Why ReFrame did not run a test case: a failed dependency; "" without one. failed: {unique name: name}."""
     if case["result"] not in ("skip", "fail_deps"):
         return ""
@@ -300,12 +300,12 @@ def held_up(case: Mapping[str, Any], failed: Mapping[Any, str]) -> str:
 
 def session_time(path: Path, report: dict[str, Any], key: str) -> str:
     """The start or the end of a report's session by ReFrame's clock; "" if unknown."""
-    with of_reframe(path):
+    with reframe_errors(path):
         seconds = report["session_info"].get(key)
         return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%dT%H:%M:%SZ}" if seconds else ""
 
 
-def every_case(path: Path, report: dict[str, Any]) -> Run:
+def all_cases(path: Path, report: dict[str, Any]) -> Run:
     """All test cases of a ReFrame report, without fixtures that passed. Raises BadInput."""
     tests = tuple(case_by_case(path, report))
     session, (started, ended) = report["session_info"], (session_time(path, report, key) for key in (START, END))
@@ -313,10 +313,10 @@ def every_case(path: Path, report: dict[str, Any]) -> Run:
     return Run(
         path=path,
         tests=tests,
-        rerun=modes.command_of(session, dict.fromkeys(test.swept for test in tests if test.swept)),
+        rerun=modes.session_command(session, dict.fromkeys(test.swept for test in tests if test.swept)),
         notes=tuple(notes),
         session=str(session.get("uuid") or ""),
         started=started,
         ended=ended,
-        mode=modes.mode_of(session),
+        mode=modes.session_mode(session),
     )

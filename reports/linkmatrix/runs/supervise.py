@@ -21,7 +21,7 @@ from . import folders
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 GRACE = 60  # seconds between SIGTERM and SIGKILL
-#: The signals that `supervised` passed on. A caller that runs several commands stops after the first signal.
+#: The signals that `run_supervised` passed on. A caller that runs several commands stops after the first signal.
 FORWARDED: list[int] = []
 POLL = 1.0  # seconds between two comparisons of the clocks
 #: Seconds. ReFrame 4.10.4 sleeps as long as the clock went back (docs/reframe-issues.md). Time services step less.
@@ -44,7 +44,7 @@ def read_lines(child: subprocess.Popen[str], output: Callable[[str], object] | N
             output(line)
 
 
-def supervised(
+def run_supervised(
     command: list[str],
     folder: Path,
     timeout: float,
@@ -71,11 +71,11 @@ def supervised(
     # before the command starts: a signal right after its start must reach it too
     before = {number: signal.signal(number, forward) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        child, reader = started(command, folder, environment, output)
+        child, reader = start(command, folder, environment, output)
         children.append(child)
         if len(FORWARDED) > forwarded_before:
             end(child)
-        return waited_for(child, reader, timeout, prepare)
+        return wait_for(child, reader, timeout, prepare)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -87,7 +87,7 @@ def end(child: subprocess.Popen[str]) -> None:
         os.killpg(child.pid, signal.SIGTERM)
 
 
-def started(
+def start(
     command: list[str], folder: Path, environment: Mapping[str, str], output: Callable[[str], object] | None
 ) -> tuple[subprocess.Popen[str], threading.Thread]:
     """The command in a process group of its own, and the thread that reads what it prints."""
@@ -107,7 +107,7 @@ def started(
     return child, reader
 
 
-def waited_for(
+def wait_for(
     child: subprocess.Popen[str], reader: threading.Thread, timeout: float, prepare: Callable[[], object]
 ) -> int:
     """The exit code of a command. After the timeout, its group gets SIGTERM, and SIGKILL if it does not end."""
@@ -120,16 +120,14 @@ def waited_for(
             elapsed = time.monotonic() - began
             back = elapsed - (time.time() - wall_began)
             if elapsed > timeout:
-                return stopped(child, f"the time limit of {timeout / 3600:g} hours has passed: the run was ended")
+                return stop(child, f"the time limit of {timeout / 3600:g} hours has passed: the run was ended")
             if back > CLOCK_STEP:
-                return stopped(
-                    child, f"the clock went back by {back:.0f} s: the run was ended. Set the clock, and repeat"
-                )
+                return stop(child, f"the clock went back by {back:.0f} s: the run was ended. Set the clock, and repeat")
     finally:
         reader.join(DRAIN)
 
 
-def stopped(child: subprocess.Popen[str], reason: str) -> int:
+def stop(child: subprocess.Popen[str], reason: str) -> int:
     """Prints the reason, ends the process group of a command, and returns the exit code of the command."""
     say(reason)
     end(child)
@@ -186,7 +184,7 @@ class ReframeOutput:
         if self.phase and self.to.isatty():
             self.write(CLEAR)
 
-    def take(self, line: str) -> None:
+    def read_line(self, line: str) -> None:
         """Reads one line."""
         line = without_colours(line.rstrip("\n"))
         with self.lock:
@@ -220,7 +218,7 @@ class ReframeOutput:
         seconds = time.monotonic() - self.began
         count = self.count if self.phase == "measuring" else ""
         if self.phase == PREPARING:
-            count = compiled(folders.prefix(), self.began_at)
+            count = build_progress(folders.prefix(), self.began_at)
         text = f"{self.phase}{count}, {seconds:.0f} s"
         if self.to.isatty():
             self.write(f"{CLEAR}{text}")
@@ -240,7 +238,7 @@ class ReframeOutput:
                 if self.phase:
                     self.show_progress()
 
-    def unreported(self) -> None:
+    def print_last_lines(self) -> None:
         """Prints the end of the output of a run without a report: it contains the reason."""
         said = set(self.shown[:MOST_SHOWN])
         say(*(line for line in self.last if line not in said), flush=True)
@@ -251,7 +249,7 @@ def without_colours(text: str) -> str:
     return COLOUR.sub("", text)
 
 
-def compiled(prefix: Path, since: float) -> str:
+def build_progress(prefix: Path, since: float) -> str:
     """How far ninja is in the newest build, such as ", 7 of 19"; "" if no build since `since` counts its steps."""
     try:
         outputs = [(file.stat().st_mtime, file) for file in prefix.glob(BUILD_OUTPUT)]
@@ -275,9 +273,9 @@ def run(
     verbose: bool,
     prepare: Callable[[], object] = lambda: None,
 ) -> tuple[int, ReframeOutput]:
-    """Runs ReFrame as `supervised` does: its exit code, and its output. verbose: leave its output on the terminal."""
+    """Runs ReFrame with `run_supervised`. Returns (exit code, output). verbose: prints all of its output."""
     output = ReframeOutput()
     if verbose:
-        return supervised(command, folder, timeout, environment, prepare), output
+        return run_supervised(command, folder, timeout, environment, prepare), output
     with output:
-        return supervised(command, folder, timeout, environment, prepare, output.take), output
+        return run_supervised(command, folder, timeout, environment, prepare, output.read_line), output

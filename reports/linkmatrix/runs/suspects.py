@@ -39,18 +39,18 @@ from ..record.matrix import Matrix
 from ..record.names import Result, simulated_fault
 from ..references.tables import References
 from . import judging, scopes
-from .components import Device, Sighting, endpoints
+from .components import Device, Sighting, endpoint_sightings
 from .judging import Judged
 from .notes import Note
 from .scopes import Scope
 from .stored import Run, measurements
-from .suspicion import Clean, Flagged, Found, Suspect, dated, left_by
+from .suspicion import Clean, Flagged, RunFlags, Suspect, plausible_start, remaining_suspects
 
 MOST_CELLS = 10_000  # whose ends are named
 RANK = re.compile(r"[\w.-]+:rank\d+")  # a rank, by its node and its number in the job
 COMPUTES_WRONG, SOAK = "computes wrong", Scope("soak")  # topic of a fact, and its scope
 PARTS = ("nic", "nics", "switch", "socket", "node")  # findings about these flag the endpoints of that part
-OF_A_NODE = ("node", "node_egress", "node_ingress", "tray")  # findings that are about one node
+NODE_KINDS = ("node", "node_egress", "node_ingress", "tray")  # findings that are about one node
 
 
 class CellsFlag(NamedTuple):
@@ -69,27 +69,27 @@ def suspects(
 
     name: the table of references, None for that of each partition. notes: of repairs.
     """
-    return left_by((found_in(run, references, name) for run in runs), clean_runs, notes)
+    return remaining_suspects((flags_in_run(run, references, name) for run in runs), clean_runs, notes)
 
 
-def found_in(run: Run, references: References, name: str | None) -> Found:
+def flags_in_run(run: Run, references: References, name: str | None) -> RunFlags:
     """The flags and clean scopes of a run."""
     records = [test.record for test in run.tests if test.record]
     keys = ((key, record["asked_by"]) for record in records for key in measurements(record))
     measured = frozenset(hashlib.sha256(repr(key).encode()).hexdigest()[:32] for key in keys)
-    flagged, clean, seen = of_run(judging.judge_all(run, references, name))
-    when = started(run)
+    flagged, clean, seen = run_flags(judging.judge_all(run, references, name))
+    when = start_time(run)
     if run.path.is_file():
-        when, clean = dated(when, clean, run.path.stat().st_mtime)
-    return Found(when, flagged, clean, seen, measured)
+        when, clean = plausible_start(when, clean, run.path.stat().st_mtime)
+    return RunFlags(when, flagged, clean, seen, measured)
 
 
-def started(run: Run) -> str:
+def start_time(run: Run) -> str:
     """The start of a run by ReFrame's clock; without a report by the clocks of the nodes; "" without a record."""
     return run.started or min((test.record["started"] for test in run.tests if test.record), default="")
 
 
-def of_run(judged: Iterable[Judged]) -> tuple[Flagged, Clean, dict[Device, Sighting]]:
+def run_flags(judged: Iterable[Judged]) -> tuple[Flagged, Clean, dict[Device, Sighting]]:
     """(flags with reasons, clean scopes, nodes and slots where the run found each device and adapter) of a run."""
     flagged: Flagged = {}
     clean: Clean = {}
@@ -99,17 +99,17 @@ def of_run(judged: Iterable[Judged]) -> tuple[Flagged, Clean, dict[Device, Sight
         record = one.test.record
         if record is None or simulated_fault(record):
             continue
-        adapters = scopes.adapters_in(record)
-        devices = adapters | endpoints(record)
+        adapters = scopes.named_adapters(record)
+        devices = adapters | endpoint_sightings(record)
         seen |= dict(devices.values())
         known_as = {label: f"{at.node}:{at.label}" for label, (_, at) in devices.items() if RANK.search(str(label))}
-        for label, scope, reason in flagged_in(one, record, adapters):
+        for label, scope, reason in test_flags(one, record, adapters):
             if label in devices:
-                flagged.setdefault(devices[label][0], {}).setdefault(scope, with_names(reason, known_as))
+                flagged.setdefault(devices[label][0], {}).setdefault(scope, with_node_ranks(reason, known_as))
         for label in healthy_in_soak(one, record) & devices.keys():
             clean.setdefault(devices[label][0], set()).add(SOAK)
         for result, matrix in one.matrices:
-            good, spoiled = scopes_in(one, record, result, matrix)
+            good, spoiled = judged_scopes(one, record, result, matrix)
             for of_labels, found in ((good, clean), (spoiled, bad)):
                 for label in of_labels.keys() & devices.keys():
                     found.setdefault(devices[label][0], set()).update(of_labels[label])
@@ -117,16 +117,16 @@ def of_run(judged: Iterable[Judged]) -> tuple[Flagged, Clean, dict[Device, Sight
     return flagged, {device: found for device, found in left.items() if found}, seen
 
 
-def with_names(text: str, known_as: Mapping[str, str]) -> str:
+def with_node_ranks(text: str, known_as: Mapping[str, str]) -> str:
     """The text with the number of each rank inside its node, because the number in the job differs from job to job."""
     return RANK.sub(lambda found: known_as.get(found[0], found[0]), text) if known_as else text
 
 
-def scopes_in(
+def judged_scopes(
     one: Judged, record: Mapping[str, Any], result: Result, matrix: MatrixVerdict
 ) -> tuple[dict[str, set[Scope]], dict[str, set[Scope]]]:
     """({endpoint or adapter: its clean scopes in a result}, {endpoint or adapter: its other scopes})."""
-    testcase, path = result["testcase"], scopes.path_of(record, result, one.test.variant)
+    testcase, path = result["testcase"], scopes.result_path(record, result, one.test.variant)
     found: tuple[dict[str, set[Scope]], dict[str, set[Scope]]] = ({}, {})
     for each in (scopes.endpoint_classes(matrix), scopes.adapter_classes(record, result, matrix)):
         for of_labels, classes in zip(found, each, strict=True):
@@ -136,11 +136,11 @@ def scopes_in(
     if intermittent.short_sample_array(result) is not None:
         for each in (*good.values(), *bad.values()):
             each |= set(map(scopes.short_sample_array, each))
-    verdict = one.of_matrix(matrix)
+    verdict = one.matrix_verdict(matrix)
     if one.test.doubts or verdict in scopes.UNDECIDED:
         return {}, bad
     disturbed = scopes.disturbed_nodes(record, result)
-    devices = scopes.adapters_in(record) | endpoints(record) if disturbed else {}
+    devices = scopes.named_adapters(record) | endpoint_sightings(record) if disturbed else {}
     good = {label: of for label, of in good.items() if label not in devices or devices[label][0][0] not in disturbed}
     if verdict in scopes.CLEAN:
         good = {label: of | {Scope(testcase)} for label, of in good.items()}
@@ -155,36 +155,36 @@ def healthy_in_soak(one: Judged, record: Mapping[str, Any]) -> set[str]:
     return {heated["label"] for heated in soak["heated"]}
 
 
-def flagged_in(one: Judged, record: Mapping[str, Any], adapters: scopes.Adapters) -> Iterator[tuple[str, Scope, str]]:
+def test_flags(one: Judged, record: Mapping[str, Any], adapters: scopes.Adapters) -> Iterator[tuple[str, Scope, str]]:
     """(label, scope, reason) of each device or adapter that a test flags."""
     if detects_no_processes(record):
         return
     for fact in one.facts:
         if fact.verdict is Verdict.FAIL:
             label = fact.who or fact.sentence.partition(": ")[0]
-            found = [SOAK] if fact.topic == COMPUTES_WRONG else scopes_of(one, record, fact.result)
+            found = [SOAK] if fact.topic == COMPUTES_WRONG else testcase_scopes(one, record, fact.result)
             yield from ((label, scope, fact.sentence) for scope in found)
     for lost in record.get("lost", ()):
         if lost.get("kind") == "device":
             why = f"{lost['label']} was lost: {lost['why']}"
-            yield from ((lost["label"], scope, why) for scope in scopes_of(one, record, None))
+            yield from ((lost["label"], scope, why) for scope in testcase_scopes(one, record, None))
     for result, matrix in one.matrices:
-        path = scopes.path_of(record, result, one.test.variant)
-        for flag in flagged_by(one, record, adapters, result, matrix):
+        path = scopes.result_path(record, result, one.test.variant)
+        for flag in matrix_flags(one, record, adapters, result, matrix):
             for name in sorted(flag.classes):
                 scope = Scope(result["testcase"], name, path)
                 scope = scopes.short_sample_array(scope) if flag.intermittent else scope
                 yield flag.label, scope, f"{result['testcase']}: {flag.reason}"
 
 
-def scopes_of(one: Judged, record: Mapping[str, Any], place: int | None) -> list[Scope]:
+def testcase_scopes(one: Judged, record: Mapping[str, Any], place: int | None) -> list[Scope]:
     """The scope of a complete test case. place: its index in the record, None for all test cases."""
     results = record["results"] if place is None else [record["results"][place]]
     names = dict.fromkeys(result["testcase"] for result in results)
     return [Scope(name) for name in names] or [Scope(one.test.testcase or one.test.name)]
 
 
-def flagged_by(
+def matrix_flags(
     one: Judged, record: Mapping[str, Any], adapters: scopes.Adapters, result: Result, matrix: MatrixVerdict
 ) -> Iterator[CellsFlag]:
     """The flags of a matrix; none without a FAIL."""
@@ -197,11 +197,11 @@ def flagged_by(
     diagnosed, matrix = diagnosis.diagnose(record, result, matrix), matrix.subset
     if matrix.whole is None:
         return
-    yield from of_findings(record, result, matrix, diagnosed, adapters)
-    yield from of_cells(record, result, matrix, diagnosed)
+    yield from finding_flags(record, result, matrix, diagnosed, adapters)
+    yield from cell_flags(record, result, matrix, diagnosed)
 
 
-def of_findings(
+def finding_flags(
     record: Mapping[str, Any],
     result: Result,
     matrix: MatrixVerdict,
@@ -211,7 +211,7 @@ def of_findings(
     """The flags by findings about cells that FAIL, of a matrix in memory."""
     assert matrix.whole is not None
     fails = matrix.whole.codes == Verdict.FAIL
-    classes = scopes.classes_of(matrix, fails)
+    classes = scopes.classes_in_mask(matrix, fails)
     layout, names = layout_of(record, result, matrix.matrix)
     # the sentences of a diagnosis begin with one for each finding
     for finding, sentence in zip(diagnosed.findings, diagnosed.sentences, strict=False):
@@ -220,13 +220,13 @@ def of_findings(
             continue
         adapter, or_device = scopes.flagged_adapter(finding, names, adapters)
         if adapter:
-            over = scopes.cells_over(layout, finding.subject)
+            over = scopes.adapter_cells(layout, finding.subject)
             yield CellsFlag(adapter, scopes.class_names(matrix, fails & over), sentence)
-        for label in ends(finding, layout, matrix.matrix) if or_device or not adapter else []:
+        for label in finding_endpoints(finding, layout, matrix.matrix) if or_device or not adapter else []:
             yield CellsFlag(label, classes.get(label, set()), sentence)
 
 
-def of_cells(
+def cell_flags(
     record: Mapping[str, Any], result: Result, matrix: MatrixVerdict, diagnosed: diagnosis.Diagnosis
 ) -> Iterator[CellsFlag]:
     """Flags of both endpoints of each cell with wrong data, and of each other FAIL if no finding explains any."""
@@ -236,7 +236,7 @@ def of_cells(
     codes, block = matrix.whole.codes, matrix.whole.block
     wrong = set(zip(*np.nonzero(block.is_status("corrupt")), strict=True))
     explained = layout.of_nodes or any(not one.missing and not one.within_tolerance for one in diagnosed.findings)
-    fails = (codes == Verdict.FAIL) & ~slow_alike(matrix.whole)
+    fails = (codes == Verdict.FAIL) & ~common_cause_mask(matrix.whole)
     unexplained = set() if explained else set(zip(*np.nonzero(fails), strict=True))
     for r, c in sorted(wrong | unexplained)[:MOST_CELLS]:
         reason = matrix.cells[rows[r], columns[c]].reason
@@ -245,19 +245,19 @@ def of_cells(
         yield from (CellsFlag(label, classes, reason, is_intermittent) for label in (rows[r], columns[c]))
 
 
-def slow_alike(judged: rules.Judged) -> np.ndarray:
+def common_cause_mask(judged: rules.Judged) -> np.ndarray:
     """Mask of intermittent cells that are too many for a fault of a device or pair."""
     has_common_cause = judged.slow is not None and judged.slow.has_common_cause
     return (judged.rules == rules.ORDER["intermittent"]) & has_common_cause
 
 
-def ends(finding: Finding, layout: Layout, matrix: Matrix) -> list[str]:
+def finding_endpoints(finding: Finding, layout: Layout, matrix: Matrix) -> list[str]:
     """The endpoints that a finding is about; none if they share the faulty component, or the path may be at fault."""
     kind, subject = finding.kind, finding.subject
     rows, columns = matrix.rows, matrix.columns
     if kind in SHARED:
         return []
-    if layout.of_nodes and (kind not in OF_A_NODE or finding.equivalent):
+    if layout.of_nodes and (kind not in NODE_KINDS or finding.equivalent):
         return []
     if kind in ("link", "cell"):
         assert isinstance(subject, tuple)

@@ -16,17 +16,17 @@ from typing import NamedTuple
 
 from ..locate.next_steps import STAGE_STEPS, next_stage
 from ..record import units
-from .attribution import Evidence, Key, Pair, SwapResult, attribute, is_decided, sentence_of
-from .components import ADAPTER, NODE, Component, Device, Names, Sighting, slot_name
+from .attribution import Evidence, Key, Pair, SwapResult, attribute, is_decided, swap_sentence
+from .components import ADAPTER, NODE, Component, ComponentNames, Device, Sighting, slot_name
 from .folders import SKEW
-from .notes import Note, repaired
-from .scopes import Scope, listed
+from .notes import Note, last_repairs
+from .scopes import Scope, scopes_text
 
 Flagged = dict[Device, dict[Scope, str]]  # the reason of each flag
 Clean = dict[Device, set[Scope]]
 
 
-class Found(NamedTuple):
+class RunFlags(NamedTuple):
     """The flags and clean scopes in the report of a run, and the slots of all devices. when: its start.
 
     measured: keys of its measurements, so that a copy of a report does not count again.
@@ -81,9 +81,9 @@ class Suspect:
         name = f"node {self.node}" if self.is_node else f"{self.label} of {self.node}"
         when = self.since[:16].replace("T", " ")
         runs = f"in {self.flagged} of {units.counted(self.seen, 'run')}"
-        of = f" of {listed(self.scopes)}" if self.scopes else ""
+        of = f" of {scopes_text(self.scopes)}" if self.scopes else ""
         found = f"{name} is flagged since {when} ({runs}; {self.clean} of {clean_runs} clean runs{of} since)"
-        more = [self.reason, self.of_driver(), self.swap]
+        more = [self.reason, self.driver_sentence(), self.swap]
         return f"{found}: {'; '.join(filter(None, more))}"
 
     def advice(self) -> Iterator[str]:
@@ -92,7 +92,7 @@ class Suspect:
         stage = next_stage(self.found, swapped=is_decided(self.swap))
         yield from (step.replace("{who}", self.label or self.node) for step in STAGE_STEPS[kind, stage])
 
-    def of_driver(self) -> str:
+    def driver_sentence(self) -> str:
         """A sentence on a driver update after the flag; "" without one."""
         if not self.driver or not self.driver_now or self.driver == self.driver_now:
             return ""
@@ -114,7 +114,7 @@ class Flag:
 
 
 @dataclass
-class Kept:
+class ComponentState:
     """The state of a component or slot: its last sighting and pair, and the numbers of runs that had and flagged it.
 
     found: the runs that flagged it since it was unflagged last.
@@ -161,7 +161,7 @@ class Kept:
 class Ledger:
     """The states of all components and slots, and the evidence of each component in each slot."""
 
-    kept: dict[Key, Kept] = field(default_factory=dict)
+    kept: dict[Key, ComponentState] = field(default_factory=dict)
     evidence: Evidence = field(default_factory=Evidence)
 
     def add(
@@ -174,7 +174,7 @@ class Ledger:
         clean_runs: int,
     ) -> None:
         """Adds the sighting of a component in a slot in the next run."""
-        each = [self.kept.setdefault(key, Kept(sighting, pair)) for key in pair]
+        each = [self.kept.setdefault(key, ComponentState(sighting, pair)) for key in pair]
         # a run that does not measure one of the flagged scopes is no evidence that both are good
         is_clean = bool(clean) and all(one.flags.keys() <= clean for one in each)
         for one in each:
@@ -183,14 +183,14 @@ class Ledger:
         self.evidence.add(pair, when, bool(flagged), is_clean)
 
 
-def left_by(found: Iterable[Found], clean_runs: int, notes: Sequence[Note] = ()) -> list[Suspect]:
+def remaining_suspects(found: Iterable[RunFlags], clean_runs: int, notes: Sequence[Note] = ()) -> list[Suspect]:
     """The flagged components, the longest flagged first."""
-    ledger = read(found, clean_runs, notes)
-    suspects = list(of_ledger(ledger))
+    ledger = read_runs(found, clean_runs, notes)
+    suspects = list(ledger_suspects(ledger))
     return sorted(suspects, key=lambda one: (one.since, one.node, one.label))
 
 
-def in_order(found: Iterable[Found]) -> list[Found]:
+def ordered_runs(found: Iterable[RunFlags]) -> list[RunFlags]:
     """The runs in the order of time, each once however often its report was copied.
 
     A run whose clock was ahead is clean for nothing, because it may be earlier than the run that flags.
@@ -211,7 +211,7 @@ def latest_time(known: float) -> str:
     return f"{datetime.fromtimestamp(known + SKEW, timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def dated(began: str, clean: Clean, written: float) -> tuple[str, Clean]:
+def plausible_start(began: str, clean: Clean, written: float) -> tuple[str, Clean]:
     """(start of a run, its clean scopes), where its report was written at a time in seconds since 1970.
 
     A run whose clock was ahead of that time is clean for nothing, because it may be earlier than the run that flags.
@@ -220,10 +220,10 @@ def dated(began: str, clean: Clean, written: float) -> tuple[str, Clean]:
     return (latest, {}) if began > latest else (began, clean)
 
 
-def read(found: Iterable[Found], clean_runs: int, notes: Sequence[Note] = ()) -> Ledger:
+def read_runs(found: Iterable[RunFlags], clean_runs: int, notes: Sequence[Note] = ()) -> Ledger:
     """The states of all components and slots after all runs."""
-    runs = in_order(found)
-    names = Names((run.when, sighting) for run in runs for sighting in run.seen.values())
+    runs = ordered_runs(found)
+    names = ComponentNames((run.when, sighting) for run in runs for sighting in run.seen.values())
     ledger = Ledger()
     pairs: dict[int, Pair] = {}  # of sightings, which are one object in many runs
     for run in runs:
@@ -234,11 +234,11 @@ def read(found: Iterable[Found], clean_runs: int, notes: Sequence[Note] = ()) ->
             flagged, clean = run.flagged.get(device, {}), run.clean.get(device, set())
             ledger.add(pair, sighting, run.when, flagged, clean, clean_runs)
     last = (one.last for one in ledger.kept.values())
-    ledger.evidence.repairs = repaired(notes, names, last)
+    ledger.evidence.repairs = last_repairs(notes, names, last)
     return ledger
 
 
-def of_ledger(ledger: Ledger) -> Iterator[Suspect]:
+def ledger_suspects(ledger: Ledger) -> Iterator[Suspect]:
     """Each flagged component once: a device in its slot, or a slot with another component now."""
     flagged = {key: one for key, one in ledger.kept.items() if one.flags}
     results = {key: swap_result(ledger, one) for key, one in flagged.items()}
@@ -251,10 +251,10 @@ def of_ledger(ledger: Ledger) -> Iterator[Suspect]:
             if parts and ledger.kept[one.pair[1]].pair != one.pair:
                 continue  # another one is in its place: where it is now, no run has seen
             named.add(one.pair)
-            yield described(one, results[key])
+            yield make_suspect(one, results[key])
 
 
-def described(one: Kept, result: SwapResult | None) -> Suspect:
+def make_suspect(one: ComponentState, result: SwapResult | None) -> Suspect:
     """The suspect that a flagged component or slot is."""
     part, place = one.pair
     oldest, newest = one.oldest, one.newest
@@ -269,7 +269,7 @@ def described(one: Kept, result: SwapResult | None) -> Suspect:
         one.seen,
         f"{one.last.kind} {part}" if part.word else "",
         slot_name(place),
-        sentence_of(result, one.last.kind) if result else "",
+        swap_sentence(result, one.last.kind) if result else "",
         one.last.kind,
         tuple(scope for scope, _ in one.scopes),
         newest.driver,
@@ -278,7 +278,7 @@ def described(one: Kept, result: SwapResult | None) -> Suspect:
     )
 
 
-def swap_result(ledger: Ledger, one: Kept) -> SwapResult | None:
+def swap_result(ledger: Ledger, one: ComponentState) -> SwapResult | None:
     """The result of a swap for a flagged component or slot; None without a swap since its first flag."""
     oldest = one.oldest
     return attribute(ledger.evidence, oldest.first, oldest.since) if oldest else None

@@ -25,7 +25,7 @@ CELL = ["source", "destination", "link_class", "status", "value", "low", "high",
 JUDGED = ["reference", "lower", "upper", "verdict", "reason"]
 
 
-def facts_of(test: Test, matrix: Matrix, part: str = "") -> dict[str, Any]:
+def shared_columns(test: Test, matrix: Matrix, part: str = "") -> dict[str, Any]:
     """The columns that all cells of a matrix share."""
     record = test.record or {}
     return {
@@ -42,7 +42,7 @@ def facts_of(test: Test, matrix: Matrix, part: str = "") -> dict[str, Any]:
     }
 
 
-def of_matrix(facts: Mapping[str, Any], matrix: Matrix) -> pandas.DataFrame:
+def matrix_table(facts: Mapping[str, Any], matrix: Matrix) -> pandas.DataFrame:
     """The cells of a matrix in memory, in the order of its rows."""
     block = matrix.whole
     at = np.nonzero(block.applies)
@@ -62,7 +62,7 @@ def of_matrix(facts: Mapping[str, Any], matrix: Matrix) -> pandas.DataFrame:
     return pandas.DataFrame({**dict.fromkeys(FACTS), **cells}).assign(**facts)
 
 
-def of_tests(tests: Iterable[Test], parts: bool = False) -> pandas.DataFrame:
+def test_cells(tests: Iterable[Test], parts: bool = False) -> pandas.DataFrame:
     """The cells of all records, without verdicts. parts: include further matrices, such as one direction of two."""
     found = []
     for test in tests:
@@ -70,16 +70,16 @@ def of_tests(tests: Iterable[Test], parts: bool = False) -> pandas.DataFrame:
             for part in ("", *(result["parts"] if parts else ())):
                 matrix = from_result(result, part or None)
                 if matrix.fits_memory:
-                    found.append(of_matrix(facts_of(test, matrix, part), matrix))
+                    found.append(matrix_table(shared_columns(test, matrix, part), matrix))
     return pandas.concat(found, ignore_index=True) if found else pandas.DataFrame(columns=[*FACTS, *CELL])
 
 
-def of_judged(one: Judged, verdict: MatrixVerdict) -> pandas.DataFrame:
+def judged_table(one: Judged, verdict: MatrixVerdict) -> pandas.DataFrame:
     """The cells of a matrix in memory with references and verdicts, and the missing cells."""
     judged, matrix = verdict.whole, verdict.matrix
     assert judged is not None
-    facts = facts_of(one.test, matrix)
-    frame = of_matrix(facts, matrix)
+    facts = shared_columns(one.test, matrix)
+    frame = matrix_table(facts, matrix)
     at = np.nonzero(judged.codes >= 0)
     codes_of_class, classes = judged.expected.class_codes(matrix, judged.block)
     expected: list[Reference | None] = [judged.expected.class_references.get(name) for name in classes]

@@ -132,20 +132,20 @@ def why_not_run(case: Mapping[str, Any], unmeasured: str) -> str:
     return unmeasured or (f"skipped: {case['skipped']}" if case.get("skipped") else "")
 
 
-def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | None = None) -> Test:
+def read_test(case: dict[str, Any], report: Path, session: Mapping[str, Any] | None = None) -> Test:
     """A test case of a report, with its verdict and its record if it has them."""
     if not isinstance(case["result"], str) or not case["result"]:  # "" is a record's, without ReFrame
         raise TypeError(f"the result of a test case is {case['result']!r}")
-    proves_nothing = why_unproven(session or {})
+    proves_nothing = unproven_reason(session or {})
     dry = proves_nothing == DRY_RUN
     unmeasured = DRY_RUN if dry else str(case.get("unmeasured") or "")
     said = case.get("fail_reason") or why_not_run(case, unmeasured)
-    left = Left() if dry else left_by(case, report)
+    left = TestFiles() if dry else test_files(case, report)
     reference = str(case.get("reference_name") or "")
     return Test(
-        name=name_of(case),
+        name=display_name(case),
         result=str(case["result"]),
-        reason="; ".join([*([sentence(said)] if said else []), *left.reasons]),
+        reason="; ".join([*([one_line_reason(said)] if said else []), *left.reasons]),
         reference=reference,
         variant=str(case.get("reference_variant") or reference[len(reference.partition("@")[0]) :]),
         testcase=str(case.get("testcase") or ""),
@@ -153,14 +153,14 @@ def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | Non
         node=pinned_node(case),
         job_nodes=tuple(map(str, case.get("job_nodelist") or ())),
         hashcode=str(case.get("hashcode") or ""),
-        measures=left.stored.check.measures if left.stored else measures(case),
+        measures=left.stored.check.measures if left.stored else writes_record(case),
         unmeasured=unmeasured,
         partition=f"{case.get('system', '?')}:{case.get('partition', '?')}",
         path=left.path,
         record=left.record,
         environ=str(case.get("environ") or ""),
         attempt=int(case.get("run_index") or 0),
-        rerun=any(word.startswith(REPEATS) for word in words_of(session or {})),
+        rerun=any(word.startswith(REPEATS) for word in command_words(session or {})),
         doubts=(proves_nothing,) if proves_nothing else (),
         fixture=bool(case.get("fixture")),
         folders=left.folders,
@@ -185,7 +185,7 @@ def began(case: Mapping[str, Any], unmeasured: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Left:
+class TestFiles:
     """The verdict and the record that a test left.
 
     reasons: why a file is missing, or belongs to another test, each a sentence.
@@ -198,12 +198,12 @@ class Left:
     folders: tuple[str, ...] = ()
 
 
-def left_by(case: Mapping[str, Any], report: Path) -> Left:
+def test_files(case: Mapping[str, Any], report: Path) -> TestFiles:
     """The files of a test: its verdict and its record; in a report without verdicts its record alone."""
-    return stored_of(case, report) if DIGEST in case else recorded_of(case, report)
+    return verdict_files(case, report) if DIGEST in case else record_files(case, report)
 
 
-def stored_of(case: Mapping[str, Any], report: Path) -> Left:
+def verdict_files(case: Mapping[str, Any], report: Path) -> TestFiles:
     """The verdict that a check stored, and the record that it is about.
 
     The verdict stays where only its record is missing. Of several copies the one whose record is there counts.
@@ -212,70 +212,70 @@ def stored_of(case: Mapping[str, Any], report: Path) -> Left:
 
     digest, file = str(case[DIGEST] or ""), Path(str(case.get("verdict_file") or ""))
     if not digest:
-        return Left()
+        return TestFiles()
     folders = (str(file.parent),)
     without_record, troubles = None, []
-    for place in files_in(folders, report, (verdict_file.FILE,)):
+    for place in find_files(folders, report, (verdict_file.FILE,)):
         found = None
         try:
             found = verdict_file.read(place, digest)
             refuse_other(found, case, place)
             if found.record_sha256 is None:
-                return Left(stored=found, folders=folders)
+                return TestFiles(stored=found, folders=folders)
             path = place.with_name("record.json")
-            return Left(path, load_exactly(path, found.record_sha256), found, folders=folders)
+            return TestFiles(path, load_verified(path, found.record_sha256), found, folders=folders)
         except BadInput as error:
             troubles.append(str(error))
-            if found is not None and found.test == name_of(case):
-                without_record = without_record or Left(stored=found, reasons=(str(error),), folders=folders)
+            if found is not None and found.test == display_name(case):
+                without_record = without_record or TestFiles(stored=found, reasons=(str(error),), folders=folders)
     missing = f"{file} is missing: measure again"
-    return without_record or Left(reasons=tuple(troubles[:1]) or (missing,), folders=folders)
+    return without_record or TestFiles(reasons=tuple(troubles[:1]) or (missing,), folders=folders)
 
 
 def refuse_other(found: "StoredVerdict", case: Mapping[str, Any], place: Path) -> None:
     """Raises BadInput for the verdict of another test."""
-    if found.test != name_of(case):
+    if found.test != display_name(case):
         raise BadInput(f"{place} is the verdict of {found.test}: measure again")
 
 
-def name_of(case: Mapping[str, Any]) -> str:
+def display_name(case: Mapping[str, Any]) -> str:
     """The display name of a test case."""
     return str(case.get("display_name") or case["name"])
 
 
-def load_exactly(path: Path, digest: str) -> dict[str, Any]:
+def load_verified(path: Path, digest: str) -> dict[str, Any]:
     """The record with this SHA-256 at `path`. Raises BadInput for any other."""
     from . import verdict_file
 
-    found = verdict_file.digest_of_record(path)
+    found = verdict_file.record_digest(path)
     if found != digest:
         why = "was changed, or belongs to another run" if found else "is missing"
         raise BadInput(f"{path} {why}: its verdict belongs to another record; measure again")
     return reading.load(path)
 
 
-def recorded_of(case: Mapping[str, Any], report: Path) -> Left:
+def record_files(case: Mapping[str, Any], report: Path) -> TestFiles:
     """The record of a test case whose check stored no verdict, or of a fixture, which has none."""
-    if not measures(case) or case.get("fixture") or case["result"] in NOT_BEGUN:
-        return Left()
-    folders = folders_of(case)
-    place = file_in(folders, report, ("record.json",))
+    if not writes_record(case) or case.get("fixture") or case["result"] in NOT_BEGUN:
+        return TestFiles()
+    folders = file_folders(case)
+    place = find_file(folders, report, ("record.json",))
     try:
         if place is None:
             raise BadInput(why_no_record(case))
-        return Left(place, reading.load(place), folders=folders)
+        return TestFiles(place, reading.load(place), folders=folders)
     except BadInput as error:
-        return Left(place, reasons=(str(error),), folders=folders)
+        return TestFiles(place, reasons=(str(error),), folders=folders)
 
 
-def words_of(session: Mapping[str, Any]) -> set[str]:
+def command_words(session: Mapping[str, Any]) -> set[str]:
     """The words of ReFrame's command line."""
     return {word.strip("'\"") for word in str(session.get("cmdline") or "").split()}
 
 
-def why_unproven(session: Mapping[str, Any]) -> str:
+def unproven_reason(session: Mapping[str, Any]) -> str:
     """Why ReFrame reports "pass" for tests that nothing checked, by the options in its command line; "" for others."""
-    given = words_of(session)
+    given = command_words(session)
     if any(re.fullmatch(r"--dry(-|-r|-ru|-run)?", word) for word in given):
         return DRY_RUN
     return UNCHECKED if any(modes.UNCHECKED.fullmatch(word) for word in given) else ""
@@ -287,7 +287,7 @@ def pinned_node(case: dict[str, Any]) -> str:
     return distributed[1] if distributed else str(case.get("on") or "")
 
 
-def sentence(reason: Any) -> str:
+def one_line_reason(reason: Any) -> str:
     """ReFrame's reason on one line; a failed reference check has one line for each variable."""
     lines = [line.strip() for line in str(reason).splitlines() if line.strip()]
     # marks that ReFrame sets around what a command printed, also where it printed nothing
@@ -296,7 +296,7 @@ def sentence(reason: Any) -> str:
     return f"{text} no further reason was printed" if text.endswith(":") else text
 
 
-def folders_of(case: Mapping[str, Any]) -> tuple[str, ...]:
+def file_folders(case: Mapping[str, Any]) -> tuple[str, ...]:
     """The folders of the files of a test case: ReFrame keeps those of a pass, and leaves the stage of a failure.
 
     For a failure, the kept files are not searched, because they may be those of an earlier run.
@@ -307,10 +307,10 @@ def folders_of(case: Mapping[str, Any]) -> tuple[str, ...]:
 
 def record_place(case: Mapping[str, Any], report: Path) -> Path | None:
     """The record of a test case in a report without verdicts; None without one."""
-    return None if DIGEST in case else file_in(folders_of(case), report, ("record.json",))
+    return None if DIGEST in case else find_file(file_folders(case), report, ("record.json",))
 
 
-def measures(case: Mapping[str, Any]) -> bool:
+def writes_record(case: Mapping[str, Any]) -> bool:
     """Whether a test case leaves a record. The files that ReFrame keeps are an option of the user."""
     return (
         "record.json" in case.get("keep_files", ["record.json"])
@@ -326,12 +326,12 @@ def why_no_record(case: Mapping[str, Any]) -> str:
     return "this test case has no record.json: it did not begin to measure"
 
 
-def file_in(folders: Iterable[str], report: Path, names: tuple[str, ...]) -> Path | None:
-    """The first file that `files_in` finds; None if it finds no file."""
-    return next(files_in(folders, report, names), None)
+def find_file(folders: Iterable[str], report: Path, names: tuple[str, ...]) -> Path | None:
+    """The first file that `find_files` finds; None if it finds no file."""
+    return next(find_files(folders, report, names), None)
 
 
-def files_in(folders: Iterable[str], report: Path, names: tuple[str, ...]) -> Iterator[Path]:
+def find_files(folders: Iterable[str], report: Path, names: tuple[str, ...]) -> Iterator[Path]:
     """The files of these names in the folders, and in the same folders of a copied prefix."""
     prefix = report.resolve().parent.parent
     for folder in map(Path, folders):

@@ -58,7 +58,7 @@ class StoredVerdict:
 
 
 @dataclass(frozen=True)
-class Subject:
+class JudgedTest:
     """The test that a verdict is about.
 
     test: display name. session: UUID of the ReFrame process. record: checked. record_sha256: of its file. Both are None
@@ -76,23 +76,25 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def content_of(subject: Subject, found: TestVerdict, check: CheckFacts, references: References) -> dict[str, Any]:
+def verdict_content(
+    subject: JudgedTest, found: TestVerdict, check: CheckFacts, references: References
+) -> dict[str, Any]:
     """The content of the file. references: all references from which `judge_test` chose."""
     record: Mapping[str, Any] = subject.record or {"results": []}
-    entries, classes = entries_of(record, references, found.table)
+    entries, classes = reference_entries(record, references, found.table)
     return {
         "schema": SCHEMA,
         "linkmatrix": __version__,
         "session": subject.session,
         "test": subject.test,
         "verdict": WORDS[found.verdict],
-        "reasons": [of_reason(one) for one in found.reasons],
-        "testcases": testcases_of(record, found.evaluation),
+        "reasons": [reason_json(one) for one in found.reasons],
+        "testcases": testcase_entries(record, found.evaluation),
         "findings": [one._asdict() for one in findings(record, found.evaluation)] if found.evaluation else [],
         "facts": [{**one._asdict(), "verdict": WORDS[one.verdict]} for one in found.facts],
         "check": {
             "testcase": check.testcase,
-            "reasons": [of_reason(one) for one in check.reasons],
+            "reasons": [reason_json(one) for one in check.reasons],
             "tolerated_counters": list(check.tolerated_counters),
             "measures": check.measures,
         },
@@ -100,7 +102,7 @@ def content_of(subject: Subject, found: TestVerdict, check: CheckFacts, referenc
         "references": {
             "table": found.table,
             "known": references.has_table(found.table),
-            "sha256": sha256_of(entries),
+            "sha256": references_sha256(entries),
             "entries": entries,
             "classes": classes.texts(),
         },
@@ -110,12 +112,12 @@ def content_of(subject: Subject, found: TestVerdict, check: CheckFacts, referenc
     }
 
 
-def of_reason(reason: Reason) -> dict[str, str]:
+def reason_json(reason: Reason) -> dict[str, str]:
     """A reason as JSON."""
     return {"verdict": WORDS[reason.verdict], "sentence": reason.sentence}
 
 
-def testcases_of(record: Mapping[str, Any], evaluation: Evaluation | None) -> list[dict[str, Any]]:
+def testcase_entries(record: Mapping[str, Any], evaluation: Evaluation | None) -> list[dict[str, Any]]:
     """The verdict of each result, with its counts and its worst cells."""
     matrices = evaluation.matrices if evaluation is not None else ()
     return [
@@ -134,7 +136,7 @@ def testcases_of(record: Mapping[str, Any], evaluation: Evaluation | None) -> li
     ]
 
 
-def entries_of(
+def reference_entries(
     record: Mapping[str, Any], references: References, table: str
 ) -> tuple[dict[str, dict[str, list[Any]]], PairClasses]:
     """All references of the table for the test cases of a record, and the adopted classes of its pairs."""
@@ -149,7 +151,7 @@ def entries_of(
     return found, classes
 
 
-def sha256_of(entries: Entries) -> str:
+def references_sha256(entries: Entries) -> str:
     """The SHA-256 of references, as JSON with sorted keys."""
     return sha256(json.dumps(entries, sort_keys=True, separators=(",", ":")).encode())
 
@@ -161,7 +163,7 @@ def write(folder: Path, content: Mapping[str, Any]) -> str:
     return sha256(text)
 
 
-def digest_of_record(path: Path) -> str:
+def record_digest(path: Path) -> str:
     """The SHA-256 of the record at `path`; "" without a record."""
     return sha256(read_whole(path, reading.MOST_BYTES)) if path.is_file() else ""
 
@@ -170,7 +172,7 @@ def beside_record(path: Path) -> StoredVerdict | None:
     """The verdict about the record at `path` in the same folder; None without one. Raises BadInput."""
     file = path.with_name(FILE)
     found = read(file) if file.is_file() else None
-    return found if found is not None and found.record_sha256 == digest_of_record(path) else None
+    return found if found is not None and found.record_sha256 == record_digest(path) else None
 
 
 def read(path: Path, digest: str = "") -> StoredVerdict:
@@ -183,13 +185,13 @@ def read(path: Path, digest: str = "") -> StoredVerdict:
         raise BadInput(f"{path} is not the verdict of this test: ReFrame's report contains a different SHA-256")
     try:
         content = reading.parsed(text.decode("utf-8"))
-        refuse(content)
-        return stored(content)
+        check_schema(content)
+        return parse_verdict(content)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} is no {SCHEMA}: {str(error)[:200]}: {REMEDY}") from None
 
 
-def refuse(content: Any) -> None:
+def check_schema(content: Any) -> None:
     """Raises ValueError, with the place, for content that the schema refuses."""
     import jsonschema  # slow to import
 
@@ -207,7 +209,7 @@ def validator() -> Any:
     return jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
 
 
-def stored(content: Mapping[str, Any]) -> StoredVerdict:
+def parse_verdict(content: Mapping[str, Any]) -> StoredVerdict:
     """Checked content as a verdict."""
     references, check = content["references"], content["check"]
     tables = {
@@ -218,15 +220,15 @@ def stored(content: Mapping[str, Any]) -> StoredVerdict:
         tables.setdefault((references["table"], ""), {})  # a test case that a known table lacks needs no reference
     found = TestVerdict(
         BY_WORD[content["verdict"]],
-        reasons_in(content["reasons"]),
-        tuple(fact_in(one) for one in content["facts"]),
+        parse_reasons(content["reasons"]),
+        tuple(parse_fact(one) for one in content["facts"]),
         None,
         references["table"],
     )
     return StoredVerdict(
         found=found,
         check=CheckFacts(
-            check["testcase"], reasons_in(check["reasons"]), tuple(check["tolerated_counters"]), check["measures"]
+            check["testcase"], parse_reasons(check["reasons"]), tuple(check["tolerated_counters"]), check["measures"]
         ),
         references=References(tables, {(references["table"],): PairClasses.read(references.get("classes", {}))}),
         record_sha256=content["record_sha256"],
@@ -236,12 +238,12 @@ def stored(content: Mapping[str, Any]) -> StoredVerdict:
     )
 
 
-def reasons_in(content: list[dict[str, str]]) -> tuple[Reason, ...]:
+def parse_reasons(content: list[dict[str, str]]) -> tuple[Reason, ...]:
     """Reasons out of JSON."""
     return tuple(Reason(BY_WORD[one["verdict"]], one["sentence"]) for one in content)
 
 
-def fact_in(content: Mapping[str, Any]) -> Fact:
+def parse_fact(content: Mapping[str, Any]) -> Fact:
     """A fact out of JSON; a later version may have written more of it."""
     known = {name: content[name] for name in Fact._fields if name in content}
     verdict: Verdict = BY_WORD[content["verdict"]]

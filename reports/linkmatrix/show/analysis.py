@@ -13,7 +13,7 @@ from ..judge.verdicts import BASELINE, NEXT_STEPS, Verdict
 from ..locate.next_steps import BEFORE_ASSESSMENT, SLOW, STAGE_STEPS, TOPICS, WRONG_BITS, Origin, Stage
 from ..record.units import listed
 from ..runs import judging
-from ..runs.modes import NODES, of_program, session_options
+from ..runs.modes import NODES, program_command, session_options
 from ..suite import REFUSED_OPTIONS
 from . import words
 from .findings import Headline, disturbing_processes, run_findings
@@ -75,7 +75,7 @@ class Analysis:
         """The diagnosis of a matrix. Empty for PASS and WARN, unless `include_good` is true."""
         from ..locate import diagnosis
 
-        if one.of_matrix(matrix) <= Verdict.WARN and not include_good:
+        if one.matrix_verdict(matrix) <= Verdict.WARN and not include_good:
             return diagnosis.Diagnosis((), (), (), False)
         if matrix not in self._diagnoses:
             test = one.test
@@ -204,7 +204,7 @@ class Analysis:
         step = "" if self.simulated else words.next_step(self.verdict, disturbing_processes(self.judged))
         step = self.with_all_testcases(step)
         if self.verdict is Verdict.NOT_JUDGED and self.are_imports:
-            step = "" if all(one.is_of_state for one in self.judged) else COMPARE_IMPORT
+            step = "" if all(one.reports_state_only for one in self.judged) else COMPARE_IMPORT
             step = next(
                 (text.replace("{who}", one.component) for one in self.findings for text in TOPICS[one.topic]), step
             )
@@ -257,7 +257,7 @@ class Analysis:
         if compared := words.compared_share(result for _, result, _ in self.matrices):
             good += f" ({compared})"
         matrices = [matrix for _, _, matrix in self.matrices]
-        if self.judged and all(one.is_of_state for one in self.judged):
+        if self.judged and all(one.reports_state_only for one in self.judged):
             return "Nothing was measured. Connections and states were compared with each other."
         if self.nothing_measured:
             return "Nothing was measured, so there is nothing to judge."
@@ -305,7 +305,7 @@ class Analysis:
         """The commands that repeat the whole run: ReFrame's, or the commands of the records."""
         if self.run is not None and self.run.rerun:
             return [self.run.rerun]
-        return list(dict.fromkeys(map(of_program, self.records))) or [MEASURE]
+        return list(dict.fromkeys(map(program_command, self.records))) or [MEASURE]
 
 
 def missing_references(matrices: Sequence[MatrixVerdict]) -> str:

@@ -99,7 +99,7 @@ def unique_head(head: tuple[str, ...], found: dict[str, Table], title: str) -> t
 
 def value_of(one: Judged, result: Result, matrix: MatrixVerdict, name: str) -> Value:
     """The median of a link class in one size; without a value, the status of its cells."""
-    verdict, summary = one.of_matrix(matrix), matrix.matrix.classes.get(name)
+    verdict, summary = one.matrix_verdict(matrix), matrix.matrix.classes.get(name)
     if summary is None:
         said = grids.distinct_values(result["status"]) - {"ok", "not-applicable"}
         return Value(" ".join(sorted(said)) or "-", verdict)
@@ -121,7 +121,7 @@ def published_tables(names: Iterable[str]) -> dict[str, Table]:
 
     found: dict[str, Table] = {}
     for name in dict.fromkeys(names):
-        for one in figures.of_published(published.load(name)):
+        for one in figures.published_figures(published.load(name)):
             match = OF_OSU.fullmatch(one.testcase)
             if match is None or one.size_bytes is None or len(one.medians) != 1:
                 continue

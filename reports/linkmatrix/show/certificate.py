@@ -15,7 +15,7 @@ from ..record.names import short, simulated_fault
 from ..references.tables import References
 from ..runs import completeness, components, judging, manifest, verdict_file
 from ..runs.bundle import Bundle
-from ..runs.judging import Judged, after_retries, attempts_of, reasons_in
+from ..runs.judging import Judged, attempt_reasons, decide_attempts, group_attempts
 from ..runs.stored import Run
 from . import html, words
 from .analysis import Analysis
@@ -36,7 +36,7 @@ def certified(bundle: Bundle, table: str | None = None) -> Certificate:
     references = References.load(bundle.references)
     every = [judging.judge_all(run, references, table) for run in bundle.runs]
     at = next(number for number, run in enumerate(bundle.runs) if run is bundle.run)
-    judged = after_retries(every[at])[0]
+    judged = decide_attempts(every[at])[0]
     missing = (*refused(bundle, judged, references, table), *less_than_manifest(bundle))
     reasons = [Reason(Verdict.INCOMPLETE, why) for why in missing]
     attempts = list(attempts_in(bundle, every))
@@ -89,8 +89,8 @@ def refused(bundle: Bundle, judged: Sequence[Judged], references: References, ta
         if record is None:
             continue
         if kept and not table and kept.found.table:
-            now = verdict_file.entries_of(record, references, kept.found.table)
-            if now != verdict_file.entries_of(record, kept.references, kept.found.table):
+            now = verdict_file.reference_entries(record, references, kept.found.table)
+            if now != verdict_file.reference_entries(record, kept.references, kept.found.table):
                 yield f"{one.test.name} was judged by other references than those of the commit"
         if record["backend"] == "imported":
             yield f"{one.test.name} was measured by another program"
@@ -106,8 +106,8 @@ def manifests_of(bundle: Bundle) -> tuple[str, dict[str, manifest.Manifest]]:
 
 def less_than_manifest(bundle: Bundle) -> Iterator[str]:
     """Sentences about the test cases and cells of the mode's manifest that the run did not measure."""
-    (mode, known), (measured, skipped) = manifests_of(bundle), completeness.measured_in(bundle.run.tests)
-    for one in manifest.wanted(known, set(measured) | set(skipped), None):
+    (mode, known), (measured, skipped) = manifests_of(bundle), completeness.measured_cases(bundle.run.tests)
+    for one in manifest.required_manifests(known, set(measured) | set(skipped), None):
         yield from manifest.shortfall(mode, one, measured.get(one.partition, {}))
 
 
@@ -133,7 +133,7 @@ def of_nodes(judged: Iterable[Judged]) -> list[tuple[str, ...]]:
         nodes = [node for record in records for node in record["nodes"] if short(node["name"]) == name]
         products = [f"{node.get('product') or ''} {node.get('serial') or ''}".strip() for node in nodes]
         devices = [
-            one for record in records for one in components.of_devices(record).values() if short(one.node) == name
+            one for record in records for one in components.device_sightings(record).values() if short(one.node) == name
         ]
         texts = joined(products), joined(one.driver for one in devices), joined(map(described, devices))
         found.append((name, WORDS[verdicts[name]], str(len(each)), *texts))
@@ -158,13 +158,13 @@ def attempts_in(bundle: Bundle, every: Sequence[list[Judged]]) -> Iterator[tuple
     The subject is SUBJECT, "run", "no report", or the repeated test.
     """
     for run, judged in zip(bundle.runs, every, strict=True):
-        counted = after_retries(judged)[0]
+        counted = decide_attempts(judged)[0]
         verdict = judging.overall(counted)
-        why = next((reasons_in(one) for one in counted if one.verdict is verdict), "")
+        why = next((attempt_reasons(one) for one in counted if one.verdict is verdict), "")
         yield started(run), SUBJECT if run is bundle.run else "run", WORDS[verdict], why
-        for one in (one for group in attempts_of(judged) for one in group[:-1]):
+        for one in (one for group in group_attempts(judged) for one in group[:-1]):
             subject = f"{one.test.name}, attempt {one.test.attempt + 1}"
-            yield started(run), subject, WORDS[one.verdict], reasons_in(one)
+            yield started(run), subject, WORDS[one.verdict], attempt_reasons(one)
     yield from (("", "no report", WORDS[Verdict.INCOMPLETE], sentence) for sentence in bundle.unreported)
 
 
@@ -183,7 +183,7 @@ def waivers_in(judged: Iterable[Judged], references: References, day: str) -> It
 def not_covered(bundle: Bundle, judged: Iterable[Judged]) -> Iterator[str]:
     """What the run did not measure or did not judge, each a sentence."""
     yield from bundle.run.notes
-    (mode, known), (measured, _) = manifests_of(bundle), completeness.measured_in(bundle.run.tests)
+    (mode, known), (measured, _) = manifests_of(bundle), completeness.measured_cases(bundle.run.tests)
     for partition in sorted(set(measured) - set(known)):
         yield f"no manifest lists the test cases of {mode or 'this selection'} of {partition or 'these records'}"
     yield from completeness.left_out_lines(known, measured)
@@ -199,7 +199,7 @@ def not_covered(bundle: Bundle, judged: Iterable[Judged]) -> Iterator[str]:
             yield f"{name}: not measured, because of --budget"
         for result, matrix in one.matrices:
             name = result["testcase"]
-            without += [name] if one.of_matrix(matrix) is Verdict.NOT_JUDGED else []
+            without += [name] if one.matrix_verdict(matrix) is Verdict.NOT_JUDGED else []
             yield from (f"{name}: {share}" for share in filter(None, [words.coverage(result)]))
             if result["verified"] is None and result["size_bytes"]:
                 yield f"{name}: its data was not verified"

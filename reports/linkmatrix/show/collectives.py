@@ -67,7 +67,7 @@ class Collective:
     @property
     def verdict(self) -> Verdict:
         """The worst verdict of all sizes."""
-        return worst(self.one.of_matrix(matrix) for _, matrix in self.sizes)
+        return worst(self.one.matrix_verdict(matrix) for _, matrix in self.sizes)
 
     def title(self) -> str:
         """The quantity, the number of ranks, and how to read the table."""

@@ -184,7 +184,7 @@ def unmarked_test_findings(one: Judged, diagnose: Diagnose) -> Iterator[Headline
         topic = "skipped" if words.has_nothing_to_do(one) else "noted"
     topic = "aborted" if one.test.result == "abort" else topic
     topic = "noted" if one.verdict is Verdict.DISTURBED else topic  # the program ended because of another process
-    for line in () if one.is_of_state else one.reasons:
+    for line in () if one.reports_state_only else one.reasons:
         line_topic = "options" if REFUSED_OPTIONS in line else "busy" if BUSY in line else topic
         yield Headline(one.verdict, line_topic, line, testcases=(one.test.name,))
     yield from fact_findings(one, None, one.test.name)
@@ -209,7 +209,7 @@ def fact_findings(one: Judged, result: Result | None, testcase: str) -> Iterator
 
 def matrix_findings(one: Judged, result: Result, matrix: MatrixVerdict, diagnose: Diagnose) -> Iterator[Headline]:
     """Yields the findings of a matrix: wrong data first, then faulty components, then others."""
-    verdict, testcases = one.of_matrix(matrix), (result["testcase"],)
+    verdict, testcases = one.matrix_verdict(matrix), (result["testcase"],)
     wrong = cells_with_rule(matrix, "corrupt") if has_status(result, "corrupt") else []
     if wrong:
         cells = ", ".join(units.first(list(map(name, wrong))))
@@ -253,7 +253,7 @@ def matrix_findings(one: Judged, result: Result, matrix: MatrixVerdict, diagnose
 
 def disturbance_findings(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
     """Yields a finding per process that disturbed a test case that is NOT JUDGED or worse."""
-    verdict, testcases = one.of_matrix(matrix), (result["testcase"],)
+    verdict, testcases = one.matrix_verdict(matrix), (result["testcase"],)
     if verdict < Verdict.NOT_JUDGED:
         return
     marked, named = disturbed_cells(matrix), list(disturbances(one.test.record or {}, result))

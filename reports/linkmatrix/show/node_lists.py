@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..errors import clean
 from ..record import units
-from ..runs.known_good import Standing
+from ..runs.known_good import NodeClasses
 
 GOOD, SUSPECT = "known-good", "suspect"
 NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -68,7 +68,7 @@ FORMATS = {
 }
 
 
-def lines(form: str, which: str, found: Standing, told: Sequence[str], clean_runs: int) -> Iterator[str]:
+def lines(form: str, which: str, found: NodeClasses, told: Sequence[str], clean_runs: int) -> Iterator[str]:
     """The lines of a list. which: GOOD or SUSPECT. told: sentences about the flags."""
     words = FORMATS[form]
     condition = f"{clean_runs} clean runs of the same test case, link class and path"
@@ -95,7 +95,7 @@ def lines(form: str, which: str, found: Standing, told: Sequence[str], clean_run
     yield from commands(words, names, found)
 
 
-def commands(words: Words, names: Sequence[str], found: Standing) -> Iterator[str]:
+def commands(words: Words, names: Sequence[str], found: NodeClasses) -> Iterator[str]:
     """Comments with the commands that keep jobs off the nodes, to be copied."""
     if not names or not words.look(names):
         return

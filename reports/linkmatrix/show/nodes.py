@@ -72,7 +72,7 @@ def entries(judged: list[Judged]) -> list[Entry]:
             continue
         for result, matrix in one.matrices:
             measured.append((node, key_of(one, result, matrix), one, matrix))
-        if one.beyond_cells is not None:
+        if one.verdict_beyond_cells is not None:
             name = one.test.testcase or one.test.name.split(" ")[0]
             found.append(Entry(node, name, one.verdict, reason="; ".join(one.reasons) or "as promised"))
     if len({node for node, *_ in measured} | {entry.node for entry in found}) < 2:
@@ -100,7 +100,7 @@ def worst_cells(measured: list[Measured]) -> dict[int, dict[str, Any]]:
     from ..runs import table
 
     frames = [
-        table.of_matrix({"at": at, "node": node, "key": str(key)}, matrix.matrix).assign(unit=key[-1])
+        table.matrix_table({"at": at, "node": node, "key": str(key)}, matrix.matrix).assign(unit=key[-1])
         for at, (node, key, _, matrix) in enumerate(measured)
         if matrix.whole is not None
     ]
@@ -121,7 +121,7 @@ def worst_cells(measured: list[Measured]) -> dict[int, dict[str, Any]]:
 
 def entry_of(node: str, key: Key, one: Judged, matrix: MatrixVerdict, worst: dict[str, Any] | None) -> Entry:
     """The entry of a node's test case by its worst cell, None without a value."""
-    entry = Entry(node=node, name=key[1] + key[3], verdict=one.of_matrix(matrix), unit=matrix.matrix.unit)
+    entry = Entry(node=node, name=key[1] + key[3], verdict=one.matrix_verdict(matrix), unit=matrix.matrix.unit)
     if worst is None:
         return replace(entry, reason="; ".join(one.reasons))
     worse = worst["worse"]

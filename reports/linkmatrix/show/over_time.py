@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..record import units
 from ..record.units import figure
 from ..runs import notes as noted
-from ..runs.attribution import Key, Pair, sentence_of
-from ..runs.components import Component, Slot, is_at, is_component, slot_name
+from ..runs.attribution import Key, Pair, swap_sentence
+from ..runs.components import Component, Slot, is_component, matches_slot, slot_name
 from ..runs.notes import Note
 from ..runs.series import Change, change_points
-from ..runs.suspicion import Found, Kept, Ledger, read, swap_result
+from ..runs.suspicion import ComponentState, Ledger, RunFlags, read_runs, swap_result
 from . import words
 
 if TYPE_CHECKING:
@@ -127,22 +127,26 @@ NO_SERIAL = "its records have no serial number, so it is tracked by its UUID: a 
 UNNAMED = "records do not identify the component, so a swap is not detected"
 
 
-def part_history(found: Iterable[Found], text: str, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:
+def part_history(found: Iterable[RunFlags], text: str, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:
     """Lines about the component with this serial number or UUID; [] if no run contains it."""
     every = list(found)
-    ledger = read(every, clean_runs, notes)
+    ledger = read_runs(every, clean_runs, notes)
     wanted = [one for run in every for one in run.seen.values() if is_component(one, text)]
     keys = [key for key, one in ledger.kept.items() if isinstance(key, Component) and is_component(one.last, text)]
     names = {text, *(one.serial for one in wanted), *(one.uuid for one in wanted)}
-    return [line for key in keys for line in part_lines(ledger, key, noted.about(notes, names, []), by_place=False)]
-
-
-def slot_history(found: Iterable[Found], wanted: Slot, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:
-    """Lines about the slots that match `wanted`; [] if no run contains one of them."""
-    ledger = read(found, clean_runs, notes)
-    places = [key for key in ledger.kept if not isinstance(key, Component) and is_at(key, wanted)]
     return [
-        line for key in sorted(places) for line in part_lines(ledger, key, noted.about(notes, [], [key]), by_place=True)
+        line for key in keys for line in part_lines(ledger, key, noted.notes_about(notes, names, []), by_place=False)
+    ]
+
+
+def slot_history(found: Iterable[RunFlags], wanted: Slot, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:
+    """Lines about the slots that match `wanted`; [] if no run contains one of them."""
+    ledger = read_runs(found, clean_runs, notes)
+    places = [key for key in ledger.kept if not isinstance(key, Component) and matches_slot(key, wanted)]
+    return [
+        line
+        for key in sorted(places)
+        for line in part_lines(ledger, key, noted.notes_about(notes, [], [key]), by_place=True)
     ]
 
 
@@ -161,10 +165,10 @@ def part_lines(ledger: Ledger, key: Key, notes: Sequence[Note], by_place: bool) 
         yield f"  flagged since {when}, {of} of {scope} since the newest flag: {one.newest.reason}"
     result = swap_result(ledger, one)
     if result:
-        yield f"  {sentence_of(result, one.last.kind)}"
+        yield f"  {swap_sentence(result, one.last.kind)}"
 
 
-def part_headline(ledger: Ledger, key: Key, one: Kept) -> str:
+def part_headline(ledger: Ledger, key: Key, one: ComponentState) -> str:
     """The heading of a component or slot: its name, the number of its runs, and how it is identified."""
     runs = f"{units.counted(one.seen, 'run')}, flagged in {one.flagged}"
     if not isinstance(key, Component):

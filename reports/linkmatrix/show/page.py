@@ -12,7 +12,7 @@ from ..judge.verdicts import MEANINGS, Verdict
 from ..locate.next_steps import SLOW
 from ..record import units
 from ..record.names import congestion_signs
-from ..runs.series import Earlier
+from ..runs.series import EarlierValues
 from . import html, machine_drawing, matrix_text, nodes, words
 from .analysis import MAX_WITH_EVIDENCE, Analysis
 from .collectives import Collective, groups, on_a_curve
@@ -61,7 +61,7 @@ def render(analysis: Analysis, picture: Picture, curves: Sequence[tuple[str, byt
     """
     judged = analysis.judged
     assert analysis.run is not None
-    entries, earlier, scales = analysis.node_entries, Earlier(analysis.run), matrix_text.shared(judged)
+    entries, earlier, scales = analysis.node_entries, EarlierValues(analysis.run), matrix_text.shared(judged)
     sections = sections_of(judged)
     drawn = worst_sections(sections, several_nodes=bool(entries))
     matrices = [
@@ -179,7 +179,7 @@ def sections_of(judged: list[Judged]) -> list[Section]:
             if isinstance(shown, Collective):
                 kind, verdict = "c", shown.verdict
             else:
-                kind, verdict = "m", one.of_matrix(shown[1])
+                kind, verdict = "m", one.matrix_verdict(shown[1])
             is_curve = kind == "m" and any(shown[0] is result for result in on_curves)
             found.append(Section(CURVES if is_curve else f"{kind}{counts[kind]}", one, shown, verdict))
             counts[kind] += not is_curve
@@ -231,7 +231,7 @@ def overview(judged: list[Judged], sections: Sequence[Section], of_nodes: bool =
         else:
             rows += overview_rows(anchor, verdict, *shown)
     for one in judged:
-        if (of_nodes or not words.node_of(one)) and one.beyond_cells is not None:
+        if (of_nodes or not words.node_of(one)) and one.verdict_beyond_cells is not None:
             reason = "; ".join(one.reasons) or "as expected"
             rows.append({**marks(one.verdict), "name": one.test.name, "anchor": "", "quantity": reason})
     severity = {word: verdict for verdict, word in words.WORDS.items()}

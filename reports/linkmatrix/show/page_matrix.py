@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
     from ..record.names import Pair, Result
     from ..runs.judging import Judged
-    from ..runs.series import Earlier
+    from ..runs.series import EarlierValues
     from .analysis import Analysis
     from .collectives import Collective
 
@@ -63,14 +63,14 @@ def shown_matrix(
     matrix: MatrixVerdict,
     picture: Picture,
     scale: Scale | None,
-    earlier: Earlier,
+    earlier: EarlierValues,
 ) -> dict[str, Any]:
     """The content of the page about one matrix.
 
     scale: (low, high) of its colours; None if nothing was measured. earlier: the values of its cells in earlier runs.
     """
     summary = "; ".join(matrix_text.class_lines(one, result, matrix))
-    verdict, small = one.of_matrix(matrix), fits(result, matrix)
+    verdict, small = one.matrix_verdict(matrix), fits(result, matrix)
     lines = [*matrix.overview(), *([] if small or not matrix.matrix.classes else matrix_text.axis_lines(matrix))]
     drawn = matrix.subset.matrix.rows
     if len(drawn) < len(matrix.matrix.rows):

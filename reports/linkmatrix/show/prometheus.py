@@ -72,8 +72,10 @@ def samples(analysis: Analysis, suspects: list[Suspect]) -> Iterator[Sample]:
         place = {"partition": one.test.partition, "host": record["host"]["name"] if record else one.test.node}
         if record:
             newest[one.test.partition] = datetime.fromisoformat(record["started"].replace("Z", "+00:00")).timestamp()
-        if one.beyond_cells is not None:
-            yield Sample("verdict", {**place, "testcase": one.test.testcase or one.test.name}, int(one.beyond_cells))
+        if one.verdict_beyond_cells is not None:
+            yield Sample(
+                "verdict", {**place, "testcase": one.test.testcase or one.test.name}, int(one.verdict_beyond_cells)
+            )
         for result, matrix in one.matrices:
             case = {
                 **place,
@@ -88,7 +90,7 @@ def samples(analysis: Analysis, suspects: list[Suspect]) -> Iterator[Sample]:
             for verdict, count in matrix.counts.items():
                 word = words.WORDS[verdict].lower().replace(" ", "_")
                 yield Sample("cells", {**case, "verdict": word}, count)
-            yield Sample("verdict", case, int(one.of_matrix(matrix)))
+            yield Sample("verdict", case, int(one.matrix_verdict(matrix)))
     yield Sample("run_verdict", {}, int(analysis.verdict))
     for partition, when in newest.items():
         yield Sample("last_run_timestamp_seconds", {"partition": partition}, when)

@@ -126,7 +126,7 @@ def kinds(judged: Iterable[Judged]) -> list[Kind]:
             key = name_of(one, result), matrix.matrix.unit
             kind = found.setdefault(key, Kind(*key))
             kind.testcases.add(result["testcase"])
-            kind.verdict = max(kind.verdict, one.of_matrix(matrix))
+            kind.verdict = max(kind.verdict, one.matrix_verdict(matrix))
             kind.summaries += matrix.matrix.classes.values()
             for share in class_shares(one.test.record or {}, result, matrix).values():
                 kind.of_limit += share.of_limit or ()
@@ -207,14 +207,14 @@ class Found(NamedTuple):
 def found_on(node: str, one: Judged) -> Iterator[Found]:
     """The results of a test on its node: each matrix with the first reason of its verdict."""
     for place, (result, matrix) in enumerate(one.matrices):
-        verdict, (marked, _) = one.of_matrix(matrix), matrix.worst_cells(1)
+        verdict, (marked, _) = one.matrix_verdict(matrix), matrix.worst_cells(1)
         worse = max((matrix.worse(pair) or 0.0 for pair, _ in marked), default=0.0)
         known = [(cell.verdict, cell.reason) for _, cell in marked]
         known += [(fact.verdict, fact.sentence) for fact in one.facts if fact.result in (None, place)]
         said = [sentence for of, sentence in known if of is verdict]
         said += [f"{matrix.unjudged} cells have no reference"] if verdict is Verdict.NOT_JUDGED else []
         yield Found(verdict, worse, node, ": ".join([result["testcase"], *[*said, *one.reasons][:1]]))
-    if one.beyond_cells is not None:
+    if one.verdict_beyond_cells is not None:
         yield Found(one.verdict, 0.0, node, "; ".join(one.reasons) or one.test.name)
 
 

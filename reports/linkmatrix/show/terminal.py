@@ -147,7 +147,7 @@ def grouped_by_size(one: Judged) -> Sequence[Collective | tuple[Result, MatrixVe
 
 def verdict_of(one: Judged, shown: Collective | tuple[Result, MatrixVerdict]) -> Verdict:
     """The verdict of a matrix or a collective of a test."""
-    return one.of_matrix(shown[1]) if isinstance(shown, tuple) else shown.verdict
+    return one.matrix_verdict(shown[1]) if isinstance(shown, tuple) else shown.verdict
 
 
 def show_test(screen: Screen, analysis: Analysis, one: Judged, others: int = 0) -> None:
@@ -162,12 +162,12 @@ def show_test(screen: Screen, analysis: Analysis, one: Judged, others: int = 0) 
             show_matrix(screen, analysis, one, *shown)
         else:
             show_collective(screen, shown)
-    if one.is_of_state:
+    if one.reports_state_only:
         from . import devices
 
         for line in devices.state_lines(one.test.record or {}):
             screen.print(screen.text(line))
-    if one.beyond_cells is not None:
+    if one.verdict_beyond_cells is not None:
         more = f" and {counted(others, 'other test case')}" if others else ""
         name = analysis.places.added(one.test.name, one)
         screen.print(screen.badge(one.verdict) + screen.text(f"  {name}{more}"))
@@ -180,7 +180,7 @@ def show_test(screen: Screen, analysis: Analysis, one: Judged, others: int = 0) 
 
 def show_matrix(screen: Screen, analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> None:
     """One measured test case."""
-    verdict = one.of_matrix(matrix)
+    verdict = one.matrix_verdict(matrix)
     screen.print(screen.badge(verdict) + screen.text(f"  {result['testcase']}", "bold"))
     screen.print(matrix_text.title(result))
     if matrix.whole is not None:
@@ -271,7 +271,9 @@ def shown_cell(result: Result, matrix: MatrixVerdict, row: int, column: int) -> 
 def show_overview(screen: Screen, analysis: Analysis) -> None:
     """A line for each test case, the worst first, below the matrices of many test cases."""
     judged, places = analysis.judged, analysis.places
-    lines = [(one.verdict, places.added(one.test.name, one), "") for one in judged if one.beyond_cells is not None]
+    lines = [
+        (one.verdict, places.added(one.test.name, one), "") for one in judged if one.verdict_beyond_cells is not None
+    ]
     for one in judged:
         counts = Counter(result["testcase"] for result, _ in one.matrices)
         for shown in grouped_by_size(one):
@@ -284,7 +286,7 @@ def show_overview(screen: Screen, analysis: Analysis) -> None:
             said = f"median {', '.join(medians)} {words.UNITS[result['unit']]}" if medians else "not measured"
             name = result["testcase"]
             name += f" {units.size(result['size_bytes'])}" if counts[name] > 1 else ""
-            lines.append((one.of_matrix(matrix), places.added(name, one), said))
+            lines.append((one.matrix_verdict(matrix), places.added(name, one), said))
     if len(lines) < 2:
         return
     width = max(len(name) for _, name, _ in lines)

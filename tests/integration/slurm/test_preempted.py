@@ -158,13 +158,13 @@ def test_a_patrol_half_of_whose_jobs_are_preempted_keeps_what_they_measured(patr
     newest = records(patrol.prefix)[("lmx2",)][-1]
     whole = [result["testcase"] for result in newest["results"] if result["complete"]]
     assert newest["result"] != "PASS" and 2 <= len(whole) < len(record["results"])
-    with index.opened(patrol.prefix, patrol.site / "config" / "references") as found:
+    with index.open_index(patrol.prefix, patrol.site / "config" / "references") as found:
         ages = {}
         for node, cases, started in found.measured_cases(PARTITION):
             for name, (_, all_of_it) in cases.items():
                 if all_of_it:
                     ages[node, name] = max(started, ages.get((node, name), 0))
-        standing = {(run.node, run.verdict) for run in found.alone(PARTITION)}
+        standing = {(run.node, run.verdict) for run in found.single_node_outcomes(PARTITION)}
     since = folders.epoch(newest["started"])
     assert {name for (node, name), started in ages.items() if node == "lmx2" and started >= since} == set(whole)
     assert ("lmx2", Verdict.FAIL) not in standing and ("lmx2", Verdict.INCOMPLETE) in standing
