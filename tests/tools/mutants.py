@@ -34,6 +34,7 @@ UNIT_TESTS = REPOSITORY / "tests" / "unit"
 COPY = REPOSITORY / ".build" / "mutants"
 SUBPACKAGES = ("references", "judge", "locate", "foreign")
 LEAST = 0.90
+MANY_FILES = 12
 #: Files of tests that run a browser.
 LEFT_OUT = ("test_page_browser.py",)
 OPTIONS = (
@@ -96,6 +97,15 @@ def tests_about(module: str) -> list[str]:
     ]
 
 
+def tests_of(wanted: str) -> set[str]:
+    """The names of the files of unit tests that run for a module or subpackage.
+
+    A module that many files import is tested by the files about the other modules of its subpackage.
+    """
+    about = [tests_about(module) for module in modules_of(wanted)]
+    return {name for names in about if len(names) <= MANY_FILES for name in names}
+
+
 @cache
 def imports() -> dict[Path, list[str]]:
     """{file of unit tests: the full names that it imports}."""
@@ -129,8 +139,9 @@ def measure(modules: list[str], sample: int | None, jobs: int) -> int:
     about = {dotted(module): {*tests_about(module)} for module in modules}
     runner = MutantRunner(chosen, about, jobs)
     subpackages = dict.fromkeys(module.split("/")[0] for module in modules)
-    tests = {name for subpackage in subpackages for name in tests_about(subpackage)}.union(*about.values())
-    files = [str(UNIT_TESTS / name) for name in sorted(tests)]
+    files = [
+        str(UNIT_TESTS / name) for name in sorted(set().union(*map(tests_of, subpackages), *map(tests_of, modules)))
+    ]
     if code := run_pytest(files, runner):
         print(f"pytest failed with exit code {code}: read {COPY / 'pytest.log'}", file=sys.stderr)
         return 2
@@ -159,7 +170,7 @@ def copy_package(modules: list[str]) -> dict[str, Mutants]:
             (COPY / entry.name).symlink_to(entry)
     found = {}
     for module in modules:
-        mutated = mutate_file_contents(module, (PACKAGE / module).read_text(), None, None)
+        mutated = mutate_file_contents(module, (copy / module).read_text(), None, None)
         (copy / module).write_text(mutated.code)
         spans = {name: slice(span.start, span.end) for name, span in mutated.line_span_by_function_name.items()}
         found[module] = Mutants(list(mutated.mutant_names), mutated.code, spans)
