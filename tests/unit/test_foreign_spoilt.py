@@ -4,12 +4,14 @@ import copy
 import json
 import re
 
+import pytest
 from foreign_texts import DOCUMENTS, FOREIGN, SMALL, records
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from json_places import places, value_at
 
 from linkmatrix.errors import BadInput
+from linkmatrix.foreign.grid import MARKS
 from linkmatrix.foreign.scan import read_text
 
 
@@ -53,6 +55,17 @@ def whole(name):
 def test_a_text_that_is_cut_never_gives_a_wrong_cell(name, place):
     text = TEXTS[name]
     check_spoilt(text[: int(place * len(text))], whole(name))
+
+
+@pytest.mark.parametrize("mark", MARKS)
+@pytest.mark.parametrize("name", sorted(name for name in TEXTS if not name.endswith(".json")))
+def test_a_mark_in_place_of_a_number_never_gives_a_wrong_cell(name, mark):
+    lines = TEXTS[name].splitlines(keepends=True)
+    rows = [at for at, line in enumerate(lines) if re.search(r"\d\.\d\d.*\s\d+\.\d\d", line)]
+    for at in rows[:3]:
+        check_spoilt(
+            "".join([*lines[:at], re.sub(r"\d+\.\d\d+", mark, lines[at], count=1), *lines[at + 1 :]]), whole(name)
+        )
 
 
 @given(

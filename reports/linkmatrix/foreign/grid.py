@@ -1,7 +1,7 @@
 """Reads the rows below a head line, and keeps only complete rows that cannot have shifted."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..record.names import Pair
@@ -105,7 +105,7 @@ def keep_in_order(grid: Grid, seen: list[str], wanted: list[str]) -> None:
 
 def drop_shifted(grid: Grid, marks: tuple[str, ...]) -> None:
     """Remove rows with a number on the diagonal, if other rows of the square table have a mark on the diagonal."""
-    marked = [row for row in grid.rows if row in grid.columns and diagonal_word(grid, row) in marks]
+    marked = [row for row in grid.rows if row in grid.columns and grid.rows[row][grid.columns.index(row)] in marks]
     if not marked:
         return
     for row in [row for row in grid.rows if row in grid.columns and row not in marked]:
@@ -113,9 +113,9 @@ def drop_shifted(grid: Grid, marks: tuple[str, ...]) -> None:
         del grid.rows[row]
 
 
-def diagonal_word(grid: Grid, row: str) -> str:
-    """The word of a row in the column with the row's name."""
-    return grid.rows[row][grid.columns.index(row)]
+def floats(words: Iterable[str]) -> list[float]:
+    """The numbers among printed words, without marks."""
+    return [float(word) for word in words if word not in MARKS]
 
 
 def numbers(

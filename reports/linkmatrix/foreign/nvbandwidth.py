@@ -14,7 +14,7 @@ from ..errors import BadInput
 from ..record.names import Pair
 from . import launch
 from .endings import COPIES
-from .grid import MISSING_ROWS, Grid, measured, numbers, prefixed, read_grid, row_number, transposed
+from .grid import MISSING_ROWS, Grid, floats, measured, numbers, prefixed, read_grid, row_number, transposed
 from .table import BLANK, Part, Reading, Run, Table
 
 PROGRAM, UNKNOWN = "nvbandwidth", "unknown_program"
@@ -213,7 +213,7 @@ def check_sum(reading: Reading, grid: Grid) -> None:
 
 def sum_difference(grid: Grid, printed: float) -> str:
     """A clause on a printed sum that differs from the sum of the numbers; "" if they agree or rows are missing."""
-    found = [float(word) for word in grid.words().values() if word != "N/A"]
+    found = floats(grid.words().values())
     if grid.faults or abs(sum(found) - printed) <= 0.005 * (len(found) + 2):
         return ""
     return f"have the sum {sum(found):.2f}, not {printed:.2f}: a row or a digit is missing"

@@ -51,15 +51,14 @@ def read_json(content: Mapping[str, Any]) -> Reading:
         elif match := LISTED.match(str(entry)):
             facts.devices[int(match[1])] = match[2]
     for place, case in enumerate(cases):
-        where = f"testcases[{place}]"
         if why := failure(case):
-            name = f"{where}: {str(case.get('name'))[:80]}"
+            name = f"testcases[{place}]: {str(case.get('name'))[:80]}"
             if "Invalid value when checking the pattern" in why:
                 reading.run(program, place + 1).wrong.append(f"{name}: wrong data arrived")
             else:
                 reading.add_problem(f"{name} ended with {why}")
             continue
-        table = entry_table(case, where, missing_status_by_version(str(top.get("version", "")).removeprefix("v")))
+        table = entry_table(case, place, missing_status_by_version(str(top.get("version", "")).removeprefix("v")))
         if table is not None:
             add_table(reading, case["name"], table)
     if top.get("error"):
@@ -74,8 +73,12 @@ def failure(case: Any) -> str:
     return f"'{str(case.get('status'))[:40]}': {' '.join(str(case.get('error', 'no reason')).split())[:120]}"
 
 
-def entry_table(case: Any, where: str, no_path: str) -> Table | None:
-    """The table of an entry of `testcases`; None if the test case did not run. Raises BadInput for a damaged entry."""
+def entry_table(case: Any, place: int, no_path: str) -> Table | None:
+    """The table of an entry of `testcases`; None if the test case did not run. Raises BadInput for a damaged entry.
+
+    place: the index of the entry. no_path: the status of N/A.
+    """
+    where = f"testcases[{place}]"
     name = case.get("name") if isinstance(case, dict) else None
     if not isinstance(name, str) or not re.fullmatch(NAME, name):
         raise BadInput(f"{where} has no valid name")
@@ -102,15 +105,10 @@ def entry_table(case: Any, where: str, no_path: str) -> Table | None:
             grid.rows[str(row)] = [str(word) for word in words]
         if is_square(case["name"]):
             drop_shifted(grid, MARKS)
-        tables[side] = (entry_number(where), unit[1], grid)
+        tables[side] = (place + 1, unit[1], grid)  # JSON has no lines
     total = tables["Total"][2]
     if not total.faults and all(word == "N/A" for word in total.words().values()):
         raise BadInput(f"{where}: {case['name']} has no number")
     if isinstance(case.get("sum"), int | float) and (why := sum_difference(total, case["sum"])):
         raise BadInput(f"{where}: the numbers of {case['name']} {why}")
     return table_of(case["name"], tables, no_path)
-
-
-def entry_number(where: str) -> int:
-    """The number of an entry such as "testcases[0]", counted from 1. It replaces the line number, which JSON lacks."""
-    return int(re.sub(r"\D", "", where) or 0) + 1

@@ -12,7 +12,7 @@ import re
 from typing import NamedTuple
 
 from . import launch
-from .grid import Grid, numbers, read_grid, transposed
+from .grid import Grid, floats, numbers, read_grid, transposed
 from .table import Reading, Run, Table
 
 PROGRAM = "nvloom"
@@ -154,7 +154,7 @@ def missing_facts(run: Run, layout: Layout, head: str, printed: dict[str, dict[s
 
 def contradiction(reading: Reading, name: str, grid: Grid) -> str:
     """A clause on a summary line that contradicts its table, such as `Min NAME 352.10 GB/s`; "" without one."""
-    found = [float(word) for word in grid.words().values() if word != "N/A"]
+    found = floats(grid.words().values())
     wanted = {"Min": min, "Max": max, "Total": sum}
     while (match := SUMMARY.match(reading.line())) or (not reading.line().strip() and reading.at < len(reading.lines)):
         reading.at += 1

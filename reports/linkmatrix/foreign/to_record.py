@@ -35,6 +35,7 @@ def to_record(run: Run, file: str, content: bytes, now: str, measured: str | Non
     if topology and not topology.link_class and run.known and run.known.labels == labels:
         topology = run.known.joined(topology)
     faults = run.faults
+    has_wrong_data = bool(run.wrong) or any(table.verified is False for table in run.tables)
     return {
         "schema": SCHEMA,
         "program": "linkmatrix_import",
@@ -64,11 +65,7 @@ def to_record(run: Run, file: str, content: bytes, now: str, measured: str | Non
         "expected": list(dict.fromkeys(table.testcase for table in run.tables)),
         "lost": [],
         "results": [result(table, topology, size) for table in run.tables],
-        "result": "FAIL"
-        if has_wrong_data(run)
-        else "ERROR"
-        if faults or not all(map(is_complete, run.tables))
-        else "PASS",
+        "result": "FAIL" if has_wrong_data else "ERROR" if faults or not all(map(is_complete, run.tables)) else "PASS",
         "error": "; ".join(units.first(faults))[:4000] or None,
         "notes": [*([] if measured else [LATER[0]]), *([LATER[1]] if run.tables else []), *run.notes],
     }
@@ -150,11 +147,6 @@ def topology_block(labels: tuple[str, ...], topology: Topology | None) -> dict[s
         "peer_access": pairs(topology and topology.peer_access, None),
         "min_path": pairs(topology and topology.hops, None),
     }
-
-
-def has_wrong_data(run: Run) -> bool:
-    """Whether wrong data arrived."""
-    return bool(run.wrong) or any(table.verified is False for table in run.tables)
 
 
 def is_complete(table: Table) -> bool:

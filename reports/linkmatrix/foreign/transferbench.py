@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from ..errors import BadInput
 from ..record.names import Pair
-from .grid import Grid, measured, numbers, prefixed, read_grid
+from .grid import Grid, floats, measured, numbers, prefixed, read_grid
 from .table import Part, Reading, Table
 
 PROGRAM = "transferbench"
@@ -142,8 +142,8 @@ def all_to_all(reading: Reading, match: re.Match[str]) -> None:
 def check_rows(grid: Grid, names: list[str]) -> None:
     """Ignore rows whose sum differs from their STotal, because a digit must be missing."""
     for row, words in list(grid.rows.items()):
-        found = [float(word) for word in words[: len(names)] if word != "N/A"]
-        if "N/A" in words[len(names) :] or abs(sum(found) - float(words[-2])) > 0.0005 * (len(found) + 2):
+        found, totals = floats(words[: len(names)]), floats(words[len(names) :])
+        if len(totals) < 2 or abs(sum(found) - totals[0]) > 0.0005 * (len(found) + 2):
             grid.faults.append(f"row {row} has a sum other than its STotal: the row is ignored")
             del grid.rows[row]
 
@@ -154,9 +154,7 @@ def check_columns(reading: Reading, grid: Grid, names: list[str]) -> None:
     if totals is None or grid.faults or reading.may_be_cut():
         return
     printed = [float(word) for word in totals[1].split()][: len(names)]
-    found = [
-        sum(float(words[place]) for words in grid.rows.values() if words[place] != "N/A") for place in range(len(names))
-    ]
+    found = [sum(floats(words[place] for words in grid.rows.values())) for place in range(len(names))]
     rounding = 0.0005 * (len(names) + 2)
     if len(printed) < len(names) or any(abs(a - b) > rounding for a, b in zip(printed, found, strict=True)):
         raise BadInput(
@@ -269,9 +267,8 @@ def check_directions(grid: Grid, names: list[str]) -> None:
 
 def is_sum(one: str, other: str, total: str) -> bool:
     """Whether the third number is the sum of the others, within rounding."""
-    if "N/A" in (one, other, total):
-        return one == other == total
-    return abs(float(one) + float(other) - float(total)) < 0.0151
+    found = floats((one, other, total))
+    return one == other == total if len(found) < 3 else abs(found[0] + found[1] - found[2]) < 0.0151
 
 
 def check_averages(reading: Reading, grid: Grid, names: list[str]) -> None:
@@ -287,12 +284,12 @@ def check_averages(reading: Reading, grid: Grid, names: list[str]) -> None:
     sums: dict[tuple[str, str], list[float]] = {}
     for mark in DIRECTION_MARKS[:2]:
         for (row, column), word in direction_words(grid, names, mark).items():
-            if row != column and word != "N/A":
-                sums.setdefault((row[:3], column[:3]), []).append(float(word))
+            if row != column:
+                sums.setdefault((row[:3], column[:3]), []).extend(floats([word]))
     kinds = [(a, b) for a in ("cpu", "gpu") for b in ("cpu", "gpu")]
     for kind, word in zip(kinds, averages[1].split(), strict=True):
         found = sums.get(kind)
-        if (word == "N/A") != (found is None) or (found and abs(sum(found) / len(found) - float(word)) > 0.0101):
+        if (word == "N/A") != (not found) or (found and abs(sum(found) / len(found) - float(word)) > 0.0101):
             raise BadInput(
                 f"line {at + 1}: the average {kind[0]} to {kind[1]} differs from the numbers above: a row or a digit"
                 " is missing"

@@ -201,20 +201,15 @@ def without_table_bars(found: Lines, is_head: IsHead) -> Lines:
             below = found.lines[place + 1] if place + 1 < len(found.lines) else ""
             is_plain = bool(TABLE_RULE.fullmatch(below)) and not is_head(line)
             if is_plain:
-                drop_blank_end(result)  # Markdown needs this blank line before a table; programs print none there
+                # Markdown needs blank lines before a table; programs print none
+                while result.lines and not result.lines[-1].strip():
+                    del result.lines[-1], result.numbers[-1]
         in_table = line.lstrip().startswith("|")
         if row is None or not is_plain:
             result.add(line, number)
         elif not TABLE_RULE.fullmatch(line):
             result.add(EMPHASIS.sub("", row[1].replace("|", " ")), number)
     return result
-
-
-def drop_blank_end(found: Lines) -> None:
-    """Remove blank lines at the end."""
-    while found.lines and not found.lines[-1].strip():
-        found.lines.pop()
-        found.numbers.pop()
 
 
 def unknown_prefix(lines: Sequence[str], is_head: IsHead) -> tuple[int, str]:
