@@ -169,7 +169,7 @@ def test_a_run_of_a_system_that_is_not_there_is_answered_with_those_that_are(tmp
 
 PARTITION = '{"name": "gpu", "scheduler": "local", "launcher": "local", "environs": ["gnu"]}'
 TYPOS = {
-    ('"scheduler"', '"schedular"'): "partition 'gpu': there is no 'schedular'; is 'scheduler' meant?",
+    ('"scheduler"', '"schedular"'): "partition 'gpu': the key 'schedular' is unknown; is 'scheduler' meant?",
     ('"scheduler": "local"', '"scheduler": "slrum"'): "no such scheduler: 'slrum'",
     ('"launcher": "local"', '"launcher": "srum"'): "no such launcher: 'srum'",
     ('["gnu"]', '["gun"]'): "environments 'gun' are not defined for 'mine:gpu'",

@@ -131,7 +131,7 @@ def test_kinds_that_nothing_selects_stay_one_partition_without_gpus(tmp_path):
     found = found_in("slurm-kinds", without=["node_list.txt"])
     entries, _ = entries_of(found, tmp_path)
     assert entries["old"]["features"] == ["mpi", "crossnode"]
-    assert "make one partition per node type" in partitions.system_file(found, "mine")
+    assert "write one partition per node type" in partitions.system_file(found, "mine")
 
 
 def composed(nodes_text, *names, node_list=None):

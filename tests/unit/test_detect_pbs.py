@@ -10,13 +10,13 @@ def test_pbs_counts_hosts_not_virtual_nodes_and_finds_the_nodes_of_each_queue():
     found, each = asked("pbs", "pbs")
     assert found.scheduler == "pbs"
     assert {name: (dict(one.nodes), one.down) for name, one in each.items()} == {
-        "cpu": ({cluster.Kind(64, 0): 2}, 1),
-        "gpu": ({cluster.Kind(96, 8): 1}, 0),
+        "cpu": ({cluster.NodeType(64, 0): 2}, 1),
+        "gpu": ({cluster.NodeType(96, 8): 1}, 0),
     }
     text = partitions.system_file(found, "my-cluster")
     for note in ["left out: route only routes", "left out: nowhere has no nodes", "it is not started: no job starts"]:
         assert note in text
-    assert "not for all: acl_groups = project1,project2" in text
+    assert "only for some users: acl_groups = project1,project2" in text
     _, entries = written(found)
     assert list(entries) == ["cpu"]  # a queue that is stopped is a comment
     assert entries["cpu"]["access"] == ["-q cpu", "-l place=scatter:excl", "-r n", "-V"]
@@ -33,7 +33,7 @@ def test_queues_of_pbs_that_share_nodes_are_written_once():
     queues = SAME.format("short", "00:20:00") + SAME.format("long", "24:00:00") + SAME.format("longer", "48:00:00")
     found, each = asked("pbs", "openpbs", queues=queues)
     assert list(each) == ["longer"]
-    assert each["longer"].notes == ("the same nodes by other queues: short, long",)
+    assert each["longer"].notes == ("other queues with the same nodes: short, long",)
 
 
 ROUTE = "Queue: {}\n    queue_type = Route\n    route_destinations = {}\n    enabled = True\n    started = True\n\n"
@@ -98,8 +98,8 @@ def test_queues_of_pbs_are_written_where_the_site_hides_its_nodes(hidden):
 def test_openpbs_of_two_nodes():
     found, each = asked("pbs", "openpbs")
     assert {name: (dict(one.nodes), one.down) for name, one in each.items()} == {
-        "workq": ({cluster.Kind(4, 2): 2}, 1),
-        "gpuq": ({cluster.Kind(4, 2): 1}, 0),
+        "workq": ({cluster.NodeType(4, 2): 2}, 1),
+        "gpuq": ({cluster.NodeType(4, 2): 1}, 0),
     }
     assert "it is not started: no job starts" in each["gpuq"].notes
     assert each["workq"].notes == ()
@@ -109,14 +109,14 @@ def test_openpbs_of_two_nodes():
 def test_torque_is_told_from_pbs():
     found, each = asked("pbs", "torque")
     assert (found.scheduler, found.gpu_option) == ("torque", "gpus={num_gpus_per_node}")
-    assert each["batch"].nodes == {cluster.Kind(16, 2): 1}
+    assert each["batch"].nodes == {cluster.NodeType(16, 2): 1}
     assert each["batch"].access == ("-q batch", "-r n", "-V")
 
 
 def test_grid_engine_gets_its_slots_by_a_parallel_environment():
     found, each = asked("sge", "sge")
     assert found.scheduler == "sge"
-    assert each["all.q"].nodes == {cluster.Kind(2, 0): 1}
+    assert each["all.q"].nodes == {cluster.NodeType(2, 0): 1}
     _, entries = written(found)
     layout = ["-pe mpi {num_tasks}", "-q all.q", "-S /bin/bash", "-V", "-r n"]
     assert entries["all-q"]["resources"] == [

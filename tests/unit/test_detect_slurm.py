@@ -38,7 +38,7 @@ def test_slurm_whose_nodes_differ_promises_no_gpus_and_says_why():
     text = partitions.system_file(found, "my-cluster")
     for note in [
         "left out: empty has no nodes",
-        "its nodes do not have the same number of GPUs, so none is configured",
+        "its nodes have different numbers of GPUs, so no GPU is configured",
         "1 node of 64 cores, 4 GPUs (gpu:a100:4, a100)",
         "only for project (AllowAccounts)",
         "its state is DOWN: no job starts",
@@ -97,7 +97,7 @@ def test_the_account_is_written_where_only_one_is_allowed():
     assert "--account=owners" in awkward(accounts="owners,strangers")[0].access
     one, text = awkward(accounts="owners,project")
     assert not [option for option in one.access if "account" in option]
-    assert "only for owners, project (AllowAccounts): add --account= to access" in text
+    assert "only for owners, project (AllowAccounts): add --account=NAME to the options in access" in text
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,11 @@ def test_a_partition_for_accounts_that_none_of_mine_is_is_closed():
     ("words", "closed", "note"),
     [
         ("RootOnly=YES ReqResv=NO", True, "only for root (RootOnly): none of your jobs can start"),
-        ("ReqResv=YES", True, "only for jobs of a reservation (ReqResv): add --reservation= to access"),
+        (
+            "ReqResv=YES",
+            True,
+            "only for jobs of a reservation (ReqResv): add --reservation=NAME to the options in access",
+        ),
         ("DenyAccounts=project,owners", True, "not for project,owners (DenyAccounts), which are all of your accounts"),
         ("DenyAccounts=project", False, "--account=owners"),
         ("DenyAccounts=strangers RootOnly=NO", False, ""),
@@ -161,8 +165,18 @@ def test_jobs_ask_for_no_more_than_partition_qos_and_account_give(said, limit):
         ("owners||brief|\n", "normal,brief", "20m", "the time limit of brief, the QOS of your jobs, is 00:20:00, less"),
         ("owners||normal|\n", "normal,brief", "", ""),
         ("owners||normal|\n", "Normal,Brief", "", ""),
-        ("owners||brief|\n", "normal,long", "", "only for normal,long (AllowQos): add --qos= to access"),
-        ("owners|||\n", "normal,brief", "", "only for normal,brief (AllowQos): add --qos= to access"),
+        (
+            "owners||brief|\n",
+            "normal,long",
+            "",
+            "only for normal,long (AllowQos): add --qos=NAME to the options in access",
+        ),
+        (
+            "owners|||\n",
+            "normal,brief",
+            "",
+            "only for normal,brief (AllowQos): add --qos=NAME to the options in access",
+        ),
         ("owners||brief|\n", "normal", "", ""),
         ("owners||brief|\nproject||brief|\n", "ALL", "20m", "the QOS of your jobs, is 00:20:00, less"),
         ("owners||brief|\nproject||normal|\n", "ALL", "", ""),
@@ -187,7 +201,7 @@ def test_jobs_that_ask_for_no_qos_have_that_of_their_account(mine, allowed, limi
 )
 def test_a_partition_that_denies_the_qos_of_my_jobs_says_so(mine, denied, noted):
     text = awkward(mine, most=f"UNLIMITED DenyQos={denied}")[1]
-    assert (f"not for {denied} (DenyQos): add --qos= with another to access" in text) == noted
+    assert (f"not for {denied} (DenyQos): add another --qos=NAME to the options in access" in text) == noted
     allowed = awkward(mine, qos="brief,normal", most=f"UNLIMITED DenyQos={denied}")[1]
     assert "DenyQos" not in allowed, "Slurm reads it only where no QOS are allowed by name"
 
@@ -259,7 +273,7 @@ def test_time_limits_of_all_schedulers(limit, minutes):
 
 def test_no_name_of_a_partition_becomes_code():
     evil = 'a"""\n\\{{ 1 }}" + exit()  # \x7f'
-    partition = cluster.Partition(evil, cluster.Counter({cluster.Kind(1, 2, evil): 1}), 1, (evil,), notes=(evil,))
+    partition = cluster.Partition(evil, cluster.Counter({cluster.NodeType(1, 2, evil): 1}), 1, (evil,), notes=(evil,))
     found = cluster.Cluster("Slurm", "slurm", "srun", (partition,), evil, evil, ((evil, evil),), (evil,), evil)
     system, _ = written(found)
     assert system["partitions"][0]["access"] == [evil]

@@ -22,7 +22,11 @@ GOOD = (
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"launcher"', '"launchr"', ": system 'mine', partition 'gpu': there is no 'launchr'; is 'launcher' meant?"),
+        (
+            '"launcher"',
+            '"launchr"',
+            ": system 'mine', partition 'gpu': the key 'launchr' is unknown; is 'launcher' meant?",
+        ),
         ('"launcher": "srun",', "", ": system 'mine', partition 'gpu': 'launcher' is a required property"),
         ('"name": "gpu",', "", ": system 'mine', partition 1: 'name' is a required property"),
         (
@@ -30,7 +34,7 @@ GOOD = (
             '"environs": "gnu"',
             ": system 'mine', partition 'gpu', environs: 'gnu' is not of type",
         ),
-        ('{"name": "gnu"}', '{"nam": "gnu"}', ": environment 1: there is no 'nam'; is 'name' meant?"),
+        ('{"name": "gnu"}', '{"nam": "gnu"}', ": environment 1: the key 'nam' is unknown; is 'name' meant?"),
         ("system =", "sytem =", " defines no `system`: copy slurm_example.py"),
         ('"mine",', '"mine"', ", line 1: "),
         ("environments =", "environments = names +", ", line 2: NameError: name 'names' is not defined"),
@@ -40,9 +44,9 @@ GOOD = (
         (
             '"name": "mine"',
             '"name": "mine", 1: 2',
-            ": system 'mine': there is no '1'",
+            ": system 'mine': the key '1' is unknown",
         ),
-        ('"environs"', '2: 3, "environs"', ": system 'mine', partition 'gpu': there is no '2'"),
+        ('"environs"', '2: 3, "environs"', ": system 'mine', partition 'gpu': the key '2' is unknown"),
         (
             '"x"',
             '"("',

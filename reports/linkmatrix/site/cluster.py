@@ -12,7 +12,7 @@ Answer = Callable[[list[str]], str]  # standard output of a command; raises OSEr
 CHECK_MINUTES = 30  # the time limit of the checks
 
 
-class Kind(NamedTuple):
+class NodeType(NamedTuple):
     """A type of nodes.
 
     cores, gpus: numbers per node. The scheduler may count threads as cores.
@@ -34,7 +34,7 @@ class Kind(NamedTuple):
         return f"{self.cores} cores, {gpus}" + (f" ({self.description})" if self.description else "")
 
 
-def counted(kind: Kind, count: int) -> str:
+def counted(kind: NodeType, count: int) -> str:
     """ "6 nodes of 112 cores, 8 GPUs"."""
     return f"{count} node{'' if count == 1 else 's'} of {kind}"
 
@@ -78,8 +78,10 @@ class Partition:
 
     @property
     def time_limit(self) -> str:
-        """The time limit of jobs in ReFrame's format; "" if it is CHECK_MINUTES or more."""
-        return short_time(self.limit) if self.limit is not None and self.limit < CHECK_MINUTES else ""
+        """The time limit of jobs in ReFrame's format, "20m" or "90s"; "" if it is CHECK_MINUTES or more."""
+        if self.limit is None or self.limit >= CHECK_MINUTES:
+            return ""
+        return f"{self.limit:g}m" if self.limit == int(self.limit) else f"{int(self.limit * 60)}s"
 
     @property
     def gpus(self) -> int:
@@ -130,7 +132,7 @@ class Partition:
             found.append("jobs may get MIG slices: their request cannot name two types of GPUs")
         if len({kind.gpus for kind in self.nodes}) > 1:
             found.append(
-                "its nodes do not have the same number of GPUs, so none is configured: make one partition per node type"
+                "its nodes have different numbers of GPUs, so no GPU is configured: write one partition per node type"
             )
         return [*self.notes, *found]
 
@@ -194,11 +196,6 @@ def minutes(text: str) -> float | None:
     clock = [int(part) for part in parts[2].split(":")]
     seconds = sum(value * 60**power for power, value in enumerate(reversed(clock)))
     return int(parts[1] or 0) * 24 * 60 + seconds / 60
-
-
-def short_time(limit: float) -> str:
-    """Minutes in ReFrame's format: "20m", or "90s" for a fraction."""
-    return f"{limit:g}m" if limit == int(limit) else f"{int(limit * 60)}s"
 
 
 def time_notes(limit: str, name: str) -> list[str]:

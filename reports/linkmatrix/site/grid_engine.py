@@ -5,7 +5,7 @@ from collections import Counter
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from .cluster import Answer, Cluster, Kind, Partition, least, number, time_notes
+from .cluster import Answer, Cluster, NodeType, Partition, least, number, time_notes
 
 # lines of `qhost -q -F`: a host, one of its resources, and a queue on this host
 HOST = re.compile(r"(\S+)\s+\S+\s+(\d+|-)\s")
@@ -33,7 +33,7 @@ class QueueInstance(NamedTuple):
 
     queue: str
     host: str
-    kind: Kind
+    kind: NodeType
     state: str
 
     @property
@@ -46,12 +46,12 @@ class QueueInstance(NamedTuple):
 def queue_instances(text: str) -> list[QueueInstance]:
     """The queues on each host, from the output of `qhost -q`. GPUs are only known from `qhost -q -F`."""
     found: list[QueueInstance] = []
-    host, kind = "", Kind(0, 0)
+    host, kind = "", NodeType(0, 0)
     for line in text.splitlines():
         if head := HOST.match(line):
-            host, kind = head[1], Kind(number(head[2]), 0)
+            host, kind = head[1], NodeType(number(head[2]), 0)
         elif resource := RESOURCE.match(line):
-            kind = Kind(kind.cores, number(resource[2]), resource[1])
+            kind = NodeType(kind.cores, number(resource[2]), resource[1])
         elif queue := QUEUE.match(line):
             found.append(QueueInstance(queue[1], host, kind, queue[2]))
     return found
@@ -90,7 +90,8 @@ def grid_engine(answer: Answer) -> Cluster:
         rules = {pe: words(answer(["qconf", "-sp", pe])).get("allocation_rule", "") for pe in environments}
         layout: tuple[str, ...] = (f"-pe {environments[0]} {{num_tasks}}",) if environments else ()
         notes = [f"allocation_rule of the parallel environment {pe} is {rule}" for pe, rule in rules.items()]
-        notes += [] if environments else ["it has no parallel environment, so no job of several ranks: `qconf -spl`"]
+        if not environments:
+            notes.append("no parallel environment, so no job of several ranks can start: see `qconf -spl`")
         notes += time_notes(fields.get("h_rt", ""), "its time limit")
         down = sum(bool(one.unavailable) for one in hosts)
         layout = (*layout, f"-q {name}", "-S /bin/bash", "-V", "-r n")

@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from .cluster import Answer, Kind, Partition
+from .cluster import Answer, NodeType, Partition
 from .gres import gpus_in
 
 NODES = ["scontrol", "show", "node", "--oneliner"]
 SIMPLE = re.compile(r"[A-Za-z0-9_.]+")  # features without an operator of --constraint
 
-GpuKind = tuple[int, tuple[str, ...]]  # the GPUs of a node, and their types
+GpuType = tuple[int, tuple[str, ...]]  # the GPUs of a node, and their types
 
 
 class NodeLists:
@@ -25,7 +25,7 @@ class NodeLists:
         self.answer = answer
         self.lines: list[dict[str, str]] | None = None
 
-    def of(self, partition: str) -> dict[GpuKind, list[str]]:
+    def nodes_by_type(self, partition: str) -> dict[GpuType, list[str]]:
         """{type of node: names of its nodes} of a partition; {} if Slurm does not answer."""
         if self.lines is None:
             try:
@@ -34,7 +34,7 @@ class NodeLists:
                 text = ""
             # the first value of a name is used: the reason and the comment are at the end, and may contain any text
             self.lines = [dict(reversed(re.findall(r"(\S+?)=(\S*)", line))) for line in text.splitlines()]
-        found: dict[GpuKind, list[str]] = {}
+        found: dict[GpuType, list[str]] = {}
         for fields in self.lines:
             if fields.get("NodeName") and partition in fields.get("Partitions", "").split(","):
                 gpus = gpus_in(fields.get("Gres", ""))
@@ -42,7 +42,7 @@ class NodeLists:
         return found
 
 
-def gpu_kind(kind: Kind) -> GpuKind:
+def gpu_type(kind: NodeType) -> GpuType:
     """(number of GPUs per node, types of the GPUs) of a type of nodes."""
     return kind.gpus, kind.types
 
@@ -52,9 +52,9 @@ def split_by_node_type(partition: Partition, down: Counter, listed: NodeLists) -
 
     down: {type of node: number of nodes that are down}.
     """
-    groups: dict[GpuKind, list[Kind]] = {}
+    groups: dict[GpuType, list[NodeType]] = {}
     for kind in partition.nodes:
-        groups.setdefault(gpu_kind(kind), []).append(kind)
+        groups.setdefault(gpu_type(kind), []).append(kind)
     if len(groups) == 1:
         return [partition]
     parts = [replace(partition, parent=partition.name, nodes=subset(partition.nodes, of)) for of in groups.values()]
@@ -69,12 +69,12 @@ def split_by_node_type(partition: Partition, down: Counter, listed: NodeLists) -
     return [partition]
 
 
-def subset(nodes: Counter, kinds: Sequence[Kind] | Counter) -> Counter:
+def subset(nodes: Counter, kinds: Sequence[NodeType] | Counter) -> Counter:
     """{type of node: number of nodes} of the given types that have nodes."""
     return Counter({kind: nodes[kind] for kind in kinds if nodes[kind]})
 
 
-def type_names(partition: str, kinds: Sequence[GpuKind]) -> list[str]:
+def type_names(partition: str, kinds: Sequence[GpuType]) -> list[str]:
     """A name per type of node, such as batch-h200. If two names are equal, they end with the number of GPUs."""
     words = ["-".join(types) or ("gpu" if count else "cpu") for count, types in kinds]
     return [
@@ -112,8 +112,8 @@ def select_by_feature(_: Partition, parts: Sequence[Partition], __: NodeLists) -
 
 def select_by_exclusion(partition: Partition, parts: Sequence[Partition], listed: NodeLists) -> list[Partition]:
     """The parts with `--exclude` of all other nodes; [] if Slurm does not list all nodes of each type."""
-    names = listed.of(partition.name)
-    kinds = [gpu_kind(next(iter(one.nodes))) for one in parts]
+    names = listed.nodes_by_type(partition.name)
+    kinds = [gpu_type(next(iter(one.nodes))) for one in parts]
     if {kind: len(of) for kind, of in names.items()} != dict(zip(kinds, (one.count for one in parts), strict=True)):
         return []
     return [

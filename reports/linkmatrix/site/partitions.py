@@ -61,7 +61,7 @@ def query_cluster(names: Sequence[str], tell: Callable[[str], None]) -> Cluster:
             found = SCHEDULERS[name].ask(machine.answer)
             if found.partitions:
                 break
-            raise BadInput(f"{name} names no partition with nodes here: describe this machine with --scheduler local")
+            raise BadInput(f"{name} reports no partition with nodes: describe this machine with --scheduler local")
         except (OSError, BadInput) as error:
             if not other:
                 raise

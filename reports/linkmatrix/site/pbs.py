@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from .cluster import Answer, Cluster, Kind, Partition, attributes, least, number, size_notes, time_notes
+from .cluster import Answer, Cluster, NodeType, Partition, attributes, least, number, size_notes, time_notes
 
 # {property: its names in PBS and Torque}
 CORES = ("resources_available.ncpus", "np", "pcpus")
@@ -48,7 +48,9 @@ def pbs_kinds(nodes: Iterable[dict[str, str]]) -> tuple[Counter, int]:
     for index, fields in enumerate(nodes):
         hosts.setdefault(fields.get("resources_available.host", f"node {index}"), []).append(fields)
     kinds = Counter(
-        Kind(sum(first_number(fields, CORES) for fields in parts), sum(first_number(fields, GPUS) for fields in parts))
+        NodeType(
+            sum(first_number(fields, CORES) for fields in parts), sum(first_number(fields, GPUS) for fields in parts)
+        )
         for parts in hosts.values()
     )
     down = sum(any(UNAVAILABLE.search(fields.get("state", "")) for fields in one) for one in hosts.values())
@@ -59,7 +61,7 @@ def best_queue(queues: list[Partition]) -> Partition:
     """The queue for measurements among queues with the same nodes: the least restricted with the longest jobs."""
     best = min(queues, key=lambda one: (one.closed, len(one.notes), -(one.limit or float("inf"))))
     others = ", ".join(one.name for one in queues if one is not best)
-    return replace(best, notes=(*best.notes, f"the same nodes by other queues: {others}")) if others else best
+    return replace(best, notes=(*best.notes, f"other queues with the same nodes: {others}")) if others else best
 
 
 def destinations(name: str, queues: Mapping[str, Mapping[str, str]]) -> list[str]:
@@ -135,7 +137,7 @@ def pbs(answer: Answer) -> Cluster:
 
 
 def pbs_queue(
-    name: str, queues: Mapping[str, dict[str, str]], torque: bool, kinds: Counter[Kind], down: int
+    name: str, queues: Mapping[str, dict[str, str]], torque: bool, kinds: Counter[NodeType], down: int
 ) -> Partition:
     """The partition of a queue, from its attributes in `qstat -Qf`. kinds, down: as in `Partition`."""
     fields = queues[name]
@@ -144,7 +146,7 @@ def pbs_queue(
     most = number(fields.get("resources_max.nodect"))
     fewest = number(fields.get("resources_min.nodect"))
     sizes, too_large = size_notes(fewest, min(filter(None, (most, count)), default=fewest), "resources_min.nodect")
-    notes = [f"not for all: {key} = {fields[key]}" for key in ("acl_users", "acl_groups") if key in fields]
+    notes = [f"only for some users: {key} = {fields[key]}" for key in ("acl_users", "acl_groups") if key in fields]
     notes += [*through, *stop_notes(fields), *sizes, *time_notes(walltime, "its time limit")]
     # without scatter PBS may put the ranks of two nodes on one
     place = () if torque else ("-l place=scatter:excl",)

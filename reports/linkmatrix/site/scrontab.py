@@ -49,7 +49,7 @@ def check_partition(
     if wanted not in every:
         raise BadInput(f"--partition '{wanted}' is not a partition of this cluster (there are: {', '.join(every)})")
     if every[wanted].closed:
-        raise BadInput(f"--partition '{wanted}' starts none of your jobs: {'; '.join(every[wanted].notes)}")
+        raise BadInput(f"--partition '{wanted}' starts no job of yours: {'; '.join(every[wanted].notes)}")
     if shared := sorted(of_each[wanted] & taken):
         few = ", ".join(shared[:3]) + (f" and {len(shared) - 3} more" if len(shared) > 3 else "")
         raise BadInput(

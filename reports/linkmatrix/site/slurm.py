@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from .cluster import Answer, Cluster, Kind, Partition, attributes, least, number, size_notes, time_notes
+from .cluster import Answer, Cluster, NodeType, Partition, attributes, least, number, size_notes, time_notes
 from .gres import gpus_in
 from .node_kinds import NodeLists, split_by_node_type, with_distinct_names
 from .slurm_blocks import block_notes
@@ -51,12 +51,12 @@ def nodes_in(text: str) -> dict[str, tuple[Counter, Counter]]:
     return found
 
 
-def kind_of(cores: int, gres: str, features: str) -> Kind:
+def kind_of(cores: int, gres: str, features: str) -> NodeType:
     """The type of a node, from its fields Gres and Features in Slurm."""
     description = ", ".join(words for words in (gres, features) if words not in ("(null)", ""))
     gpus = gpus_in(gres)
     named = tuple(word for word in features.split(",") if word not in ("(null)", ""))
-    return Kind(cores, gpus.count, description, gpus.types, gpus.slices, named)
+    return NodeType(cores, gpus.count, description, gpus.types, gpus.slices, named)
 
 
 def starts_no_job(state: str) -> bool:
@@ -140,7 +140,10 @@ def availability_rules(settings: Settings) -> Iterator[Rule]:
     if settings.get("RootOnly") == "YES" and os.getuid() != 0:
         yield Rule(notes=("only for root (RootOnly): none of your jobs can start",), closed=True)
     if settings.get("ReqResv") == "YES":
-        yield Rule(notes=("only for jobs of a reservation (ReqResv): add --reservation= to access",), closed=True)
+        yield Rule(
+            notes=("only for jobs of a reservation (ReqResv): add --reservation=NAME to the options in access",),
+            closed=True,
+        )
 
 
 def other_partitions_rule(mine: Associations) -> Iterator[Rule]:
@@ -177,7 +180,9 @@ def account_rules(settings: Settings, mine: AccountAssociations) -> Iterator[Rul
     elif named:
         yield Rule(named, (f"only for {listed} (AllowAccounts)",), walls)
     else:
-        yield Rule(notes=(f"only for {', '.join(accounts)} (AllowAccounts): add --account= to access",))
+        yield Rule(
+            notes=(f"only for {', '.join(accounts)} (AllowAccounts): add --account=NAME to the options in access",)
+        )
 
 
 def qos_rules(settings: Settings, mine: AccountAssociations, wall_of: Mapping[str, str]) -> Iterator[Rule]:
@@ -188,9 +193,9 @@ def qos_rules(settings: Settings, mine: AccountAssociations, wall_of: Mapping[st
     if listed not in ALL and "," not in listed:  # Slurm then ignores DenyQos
         yield time_limit_rule(wall_of.get(listed, ""), f"the time limit of the QOS {listed}", f"--qos={listed}")
     elif listed not in ALL and not (usual and usual <= set(listed.lower().split(","))):
-        yield Rule(notes=(f"only for {listed} (AllowQos): add --qos= to access",))
+        yield Rule(notes=(f"only for {listed} (AllowQos): add --qos=NAME to the options in access",))
     elif listed in ALL and denied not in ALL and not (usual and usual.isdisjoint({"", *denied.lower().split(",")})):
-        yield Rule(notes=(f"not for {denied} (DenyQos): add --qos= with another to access",))
+        yield Rule(notes=(f"not for {denied} (DenyQos): add another --qos=NAME to the options in access",))
     elif len(usual) == 1 and (own := usual.pop()):
         yield time_limit_rule(wall_of.get(own, ""), f"the time limit of {own}, the QOS of your jobs,")
     if (own := settings.get("QoS", "")) not in ALL:

@@ -98,7 +98,8 @@ def found_packages() -> dict[str, Any]:
     packages = {}
     for name in WANTED:
         entries = [with_cuda_prefix(name, entry) for entry in (every.get(name) or {}).get("externals", ())]
-        real = {str(entry): entry for entry in entries if is_real(entry)}
+        # Spack also reports wrappers, such as the shims of pyenv
+        real = {str(one): one for one in entries if "modules" in one or "shims" not in Path(one["prefix"]).parts}
         if real:
             packages[name] = {"buildable": False, "externals": list(real.values())}
     return packages
@@ -113,11 +114,6 @@ def with_cuda_prefix(name: str, entry: dict[str, Any]) -> dict[str, Any]:
         r"^#\$ TOP=(.+)$", answer(nvcc, "--dryrun", "-x", "cu", "-c", os.devnull, errors=True), re.MULTILINE
     )
     return entry | {"prefix": str(Path(top[1]).resolve())} if top else entry
-
-
-def is_real(entry: dict[str, Any]) -> bool:
-    """Whether an entry is an installation, and not a wrapper such as those of pyenv."""
-    return "modules" in entry or "shims" not in Path(entry["prefix"]).parts
 
 
 def nccl(packages: dict[str, Any], archs: list[str]) -> dict[str, Any]:

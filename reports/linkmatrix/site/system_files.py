@@ -123,7 +123,8 @@ def error_message(error: jsonschema.ValidationError) -> str:
     known = list(error.schema.get("properties", {}))
     wrong = [str(key) for key in error.instance if key not in known]
     suggestions = [close[0] for key in wrong if (close := difflib.get_close_matches(key, known, 1))]
-    return f"there is no '{', '.join(wrong)}'" + (f"; is '{', '.join(suggestions)}' meant?" if suggestions else "")
+    keys = ("the key '{}' is unknown" if len(wrong) == 1 else "the keys '{}' are unknown").format("', '".join(wrong))
+    return keys + (f"; is '{', '.join(suggestions)}' meant?" if suggestions else "")
 
 
 def named_place(words: Sequence[str]) -> str:
