@@ -82,8 +82,8 @@ def runnable(text: str) -> str:
         if found[0] != NAME:
             return program_command(found[0])
         command = linkmatrix_command()
-        # a text that passed here before has the words of the command in front of the name
-        is_done = command != NAME and text.endswith(command, 0, found.end())
+        # a text that passed here before has the words of the command in front of the name, and may have been wrapped
+        is_done = command != NAME and " ".join(text[: found.end()].split()).endswith(command)
         return NAME if is_done else command
 
     return COMMAND.sub(replaced, text)

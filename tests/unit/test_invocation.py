@@ -67,6 +67,8 @@ def test_a_module_is_called_as_a_module(shell, tmp_path):
     said = invocation.runnable("linkmatrix show")
     assert said.endswith(" -m linkmatrix show") and said.count(" -m ") == 1
     assert invocation.runnable(said) == said  # a text may pass here twice
+    wrapped = said.replace(" -m linkmatrix", " -m\n  linkmatrix")
+    assert invocation.runnable(wrapped) == wrapped
     shell(REPOSITORY / "reports" / "linkmatrix" / "__main__.py", tmp_path / ".venv" / "bin")
     assert invocation.runnable("linkmatrix show") == "linkmatrix show"
 

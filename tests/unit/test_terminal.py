@@ -255,6 +255,17 @@ def test_what_is_printed_folds_to_the_width_but_for_commands_and_names(name, wid
     assert lines and [line for line in lines if len(line) > width and len(line.split()) > 4] == []
 
 
+@pytest.mark.parametrize("width", range(30, 90, 7))
+def test_a_command_of_several_words_stays_on_one_line(width, monkeypatch):
+    """As on a cluster: docs/cluster.md calls linkmatrix with `python3 -m linkmatrix`."""
+    monkeypatch.setenv("LINKMATRIX_COMMAND", "python3 -m linkmatrix")
+    out = io.StringIO()
+    screen.Screen(out, width).print("Measure again, or wait for its end: linkmatrix measure --wait-idle 600")
+    lines = [line.strip() for line in out.getvalue().splitlines()]
+    assert sum("python3 -m linkmatrix measure --wait-idle 600" in line for line in lines) == 1, lines
+    assert " ".join(lines).count("python3") == 1
+
+
 @pytest.mark.parametrize("verified", [True, False])
 @pytest.mark.parametrize("count", [1, 4])
 def test_a_matrix_without_any_value_is_not_said_to_be_verified(judged_run, make_record, count, verified):

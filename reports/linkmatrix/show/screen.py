@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 USUAL_WIDTH = 80  # columns, if neither COLUMNS nor a terminal has a width
 #: A command in a sentence, which stays on one line so that it can be copied.
-WHOLE = re.compile(r"\S*linkmatrix [a-z]+(?: --?[a-z][a-z-]*(?:[ =][\w:.,/-]+)?)*")
+WHOLE = re.compile(r"(?:\S+ -m )?\S*linkmatrix [a-z]+(?: --?[a-z][a-z-]*(?:[ =][\w:.,/-]+)?)*")
 NO_BREAK = "\xa0"
 HANG = 2  # columns that further lines of a sentence begin behind its first
 FEWEST = 3  # items with a progress bar
