@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import socket
-from typing import NamedTuple
 
 from . import machine
 
@@ -13,18 +12,11 @@ SECONDS = 10  # time limit of a scheduler's answer
 JOB_VARIABLES = ("SLURMD_NODENAME", "PBS_JOBID", "SGE_JOB_SPOOL_DIR")
 
 
-class Nodes(NamedTuple):
-    """How a scheduler lists its nodes. pattern: the regular expression of a node in the output of the command."""
-
-    title: str
-    command: tuple[str, ...]
-    pattern: str
-
-
+#: (scheduler, the command that lists its nodes, the regular expression of a node in the output).
 LISTS = (
-    Nodes("Slurm", ("sinfo", "-a", "-h", "-N", "-o", "%N"), r"^(\S+)"),
-    Nodes("Grid Engine", ("qconf", "-sel"), r"^(\S+)"),
-    Nodes("PBS", ("pbsnodes", "-a"), r"^\s+(?:resources_available\.host|Mom) = (\S+)|^([^\s#]\S*)"),
+    ("Slurm", ["sinfo", "-a", "-h", "-N", "-o", "%N"], r"^(\S+)"),
+    ("Grid Engine", ["qconf", "-sel"], r"^(\S+)"),
+    ("PBS", ["pbsnodes", "-a"], r"^\s+(?:resources_available\.host|Mom) = (\S+)|^([^\s#]\S*)"),
 )
 
 
@@ -33,14 +25,14 @@ def scheduler_of_login_node() -> str:
     if any(os.environ.get(name) for name in JOB_VARIABLES):
         return ""
     host = socket.gethostname().partition(".")[0]
-    for scheduler in LISTS:
-        if not shutil.which(scheduler.command[0]):
+    for title, command, pattern in LISTS:
+        if not shutil.which(command[0]):
             continue
         try:
-            found = re.findall(scheduler.pattern, machine.answer([*scheduler.command], SECONDS), re.MULTILINE)
+            found = re.findall(pattern, machine.answer(command, SECONDS), re.MULTILINE)
         except OSError:
             continue
         names = {name.partition(".")[0] for row in found for name in ([row] if isinstance(row, str) else row)} - {""}
         if names:
-            return "" if host in names else scheduler.title
+            return "" if host in names else title
     return ""

@@ -146,11 +146,11 @@ def availability_rules(settings: Settings) -> Iterator[Rule]:
         )
 
 
-def other_partitions_rule(mine: Associations) -> Iterator[Rule]:
+def no_association(mine: Associations) -> Rule:
     """The rule of a partition that no association of the user includes."""
     others = ", ".join(sorted({one.partition for one in mine.mine}))
     words = f"your accounts are only for {others} (sacctmgr show assoc): none of your jobs can start"
-    yield Rule(notes=(words,), closed=True)
+    return Rule(notes=(words,), closed=True)
 
 
 AccountAssociations = Mapping[str, Association]  # of a partition, by account
@@ -207,11 +207,11 @@ def time_limit_rule(wall: str, name: str, *options: str) -> Rule:
     return Rule(options, tuple(time_notes(wall, name)), (wall,))
 
 
-def size_rules(settings: Settings, nodes: int) -> Iterator[Rule]:
+def size_rule(settings: Settings, nodes: int) -> Rule:
     """The rule of the minimum number of nodes of a job, because checks of one node request one node."""
     fewest, most = number(settings.get("MinNodes")), number(settings.get("MaxNodes")) or nodes
     notes, closed = size_notes(fewest, min(most, nodes), "MinNodes")
-    yield Rule(notes=notes, closed=closed)
+    return Rule(notes=notes, closed=closed)
 
 
 def partition(settings: Settings, kinds: Counter, down: Counter, mine: Associations) -> Partition:
@@ -223,9 +223,9 @@ def partition(settings: Settings, kinds: Counter, down: Counter, mine: Associati
     there = mine.in_partition(name)
     rules = [
         *availability_rules(settings),
-        *(other_partitions_rule(mine) if mine.mine and not there else account_rules(settings, there)),
+        *([no_association(mine)] if mine.mine and not there else account_rules(settings, there)),
         *qos_rules(settings, there, mine.walls),
-        *size_rules(settings, sum(kinds.values())),
+        size_rule(settings, sum(kinds.values())),
     ]
     notes = [f"the default partition of {settings.get('Nodes', '')}"] if settings.get("Default") == "YES" else []
     return Partition(
