@@ -112,8 +112,8 @@ class SlowSamples:
 
 def find_slow_samples(record: Mapping[str, Any], result: Result) -> SlowSamples | None:
     """The slow samples of a result; None if the record contains no samples."""
-    short = short_sample_array(result)
-    samples = ordinary_sample_array(result) if short is None else short
+    short = grids.short_sample_array(result)
+    samples = grids.ordinary_sample_array(result) if short is None else short
     if samples is None:
         return None
     found = count_slow_samples(samples, result["unit"] == "us", cell_prior(record, result), short is not None)
@@ -131,30 +131,6 @@ def delayed_by_host(record: Mapping[str, Any], result: Result) -> np.ndarray:
     if record["backend"] == "mpi" and result["memory"] == "host":
         return classes != BETWEEN_NODES
     return np.full(classes.shape, record["backend"] == "host")
-
-
-def short_sample_array(result: Result) -> np.ndarray | None:
-    """The short samples, passes × rows × columns × samples, padded with NaN; None if the record has none."""
-    passes = (result.get("short_samples") or {}).get("passes")
-    return padded_samples([one["values"] for one in passes]) if passes else None
-
-
-def ordinary_sample_array(result: Result) -> np.ndarray | None:
-    """The ordinary samples as passes of one sample: passes × rows × columns × 1; None if the record has none."""
-    if result.get("sampled") is None:
-        return None
-    return np.moveaxis(padded_samples([result["sampled"]])[0], -1, 0)[..., None]
-
-
-def padded_samples(passes: list[Any]) -> np.ndarray:
-    """Lists of samples per pass, row and column as one array, padded with NaN."""
-    most = max((len(cell) for rows in passes for row in rows for cell in row), default=0)
-    found = np.full((len(passes), len(passes[0]), len(passes[0][0]), max(most, 1)), np.nan)
-    for p, rows in enumerate(passes):
-        for r, row in enumerate(rows):
-            for c, cell in enumerate(row):
-                found[p, r, c, : len(cell)] = cell
-    return found
 
 
 def count_slow_samples(samples: np.ndarray, is_latency: bool, prior: Prior, short: bool = True) -> SlowSamples:
@@ -318,7 +294,7 @@ def detection_power(results: Iterable[tuple[Mapping[str, Any], Result]]) -> list
 
 def too_noisy(result: Result) -> int:
     """The number of cells in which a short sample at half of the usual speed does not count as slow."""
-    samples, is_latency = short_sample_array(result), result["unit"] == "us"
+    samples, is_latency = grids.short_sample_array(result), result["unit"] == "us"
     assert samples is not None
     half = 1.0 if is_latency else 0.5
     return int((threshold(samples, slowdowns(samples, is_latency)[1], is_latency) >= half).sum())

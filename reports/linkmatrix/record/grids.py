@@ -1,6 +1,6 @@
 """The maps of a result, rows × columns, as numpy arrays. The record or a separate file contains their cells."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -84,3 +84,27 @@ def where(cells: Cells, *wanted: Any) -> np.ndarray:
 def from_array(found: np.ndarray, words: Sequence[Any] | None = None) -> Grid:
     """A map of an array in memory: numbers, or with `words` their indices."""
     return Grid(lambda: found, words, lambda at: found[at])
+
+
+def short_sample_array(result: Mapping[str, Any]) -> np.ndarray | None:
+    """The short samples, passes × rows × columns × samples, padded with NaN; None if the record has none."""
+    passes = (result.get("short_samples") or {}).get("passes")
+    return padded_samples([one["values"] for one in passes]) if passes else None
+
+
+def ordinary_sample_array(result: Mapping[str, Any]) -> np.ndarray | None:
+    """The ordinary samples as passes of one sample: passes × rows × columns × 1; None if the record has none."""
+    if result.get("sampled") is None:
+        return None
+    return np.moveaxis(padded_samples([result["sampled"]])[0], -1, 0)[..., None]
+
+
+def padded_samples(passes: list[Any]) -> np.ndarray:
+    """Lists of samples per pass, row and column as one array, padded with NaN."""
+    most = max((len(cell) for rows in passes for row in rows for cell in row), default=0)
+    found = np.full((len(passes), len(passes[0]), len(passes[0][0]), max(most, 1)), np.nan)
+    for p, rows in enumerate(passes):
+        for r, row in enumerate(rows):
+            for c, cell in enumerate(row):
+                found[p, r, c, : len(cell)] = cell
+    return found

@@ -65,7 +65,7 @@ def result_path(record: Mapping[str, Any], result: Result, variant: str) -> str:
     return words.removeprefix(", ")
 
 
-def short_sample_array(scope: Scope) -> Scope:
+def short_sample_scope(scope: Scope) -> Scope:
     """The scope of intermittent cells, which only results with short samples can measure."""
     return scope._replace(path=", ".join(filter(None, (scope.path, "short samples"))))
 

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..judge import intermittent, rules
+from ..judge import rules
 from ..judge.disturbances import detects_no_processes
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
@@ -34,6 +34,7 @@ from ..locate import diagnosis, matchings
 from ..locate.families import SHARED
 from ..locate.hypotheses import Finding
 from ..locate.layout import Layout, layout_of, part_of
+from ..record import grids
 from ..record.checking import has_matchings
 from ..record.matrix import Matrix
 from ..record.names import Result, simulated_fault
@@ -133,9 +134,9 @@ def judged_scopes(
             for label, names in classes.items():
                 of_labels.setdefault(label, set()).update(Scope(testcase, name, path) for name in names)
     good, bad = found
-    if intermittent.short_sample_array(result) is not None:
+    if grids.short_sample_array(result) is not None:
         for each in (*good.values(), *bad.values()):
-            each |= set(map(scopes.short_sample_array, each))
+            each |= set(map(scopes.short_sample_scope, each))
     verdict = one.matrix_verdict(matrix)
     if one.test.doubts or verdict in scopes.UNDECIDED:
         return {}, bad
@@ -173,7 +174,7 @@ def test_flags(one: Judged, record: Mapping[str, Any], adapters: scopes.Adapters
         for flag in matrix_flags(one, record, adapters, result, matrix):
             for name in sorted(flag.classes):
                 scope = Scope(result["testcase"], name, path)
-                scope = scopes.short_sample_array(scope) if flag.intermittent else scope
+                scope = scopes.short_sample_scope(scope) if flag.intermittent else scope
                 yield flag.label, scope, f"{result['testcase']}: {flag.reason}"
 
 
