@@ -104,5 +104,5 @@ def judged(path, table=TABLE):
 
 def sentences(path, table=TABLE):
     one, matrix = judged(path, table)
-    lines = diagnose.lines(Analysis(None, [one]), one, one.matrices[0][0], matrix)
+    lines = diagnose.diagnosis_lines(Analysis(None, [one]), one, one.matrices[0][0], matrix)
     return "\n".join([words.WORDS[one.matrix_verdict(matrix)], *lines])

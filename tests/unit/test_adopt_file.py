@@ -3,7 +3,7 @@
 import pytest
 
 from linkmatrix.adopt import proposal, writing
-from linkmatrix.commands.adopt import told_once
+from linkmatrix.commands.adopt import merged_sentences
 from linkmatrix.references.tables import Reference, References
 
 TESTCASE = "device_to_device_memcpy_write_ce"
@@ -90,7 +90,7 @@ def test_a_file_that_is_not_ours_is_refused_and_stays(run, store):
 
 def test_what_is_refused_of_many_test_cases_alike_is_said_once():
     few = "too few runs: 1, at least 6 are needed to measure the noise"
-    assert told_once([f"a: {few}", "b: other", f"c: {few}", f"d: {few}", "whole", "whole"]) == [
+    assert merged_sentences([f"a: {few}", "b: other", f"c: {few}", f"d: {few}", "whole", "whole"]) == [
         f"a and 2 more: {few}",
         "b: other",
         "whole",

@@ -325,4 +325,4 @@ def test_runs_without_a_report_adopt_nothing_of_earlier_runs(site, monkeypatch):
 
     monkeypatch.setattr(baseline, "quiet", played)
     code, out = site.baseline()
-    assert code == 3 and "no run left a report" in out and set(called) == {"run"}
+    assert code == 3 and "no run wrote a report" in out and set(called) == {"run"}

@@ -92,20 +92,21 @@ def run_of(command, text=None):
     [
         (
             "NCCL_ALGO=Ring ./all_reduce_perf -g 8",
-            "all_reduce_perf_ring: 8 ranks on one node here, 16 ranks on 2 nodes there: not comparable",
+            "all_reduce_perf_ring: 8 ranks on one node in this run, 16 ranks on 2 nodes in the other: not comparable",
         ),
         (
             "mpirun --host a,b,c ./all_reduce_perf -g 8",
-            "all_reduce_perf: 24 ranks on 3 nodes here, 8 ranks on one node there: not comparable",
+            "all_reduce_perf: 24 ranks on 3 nodes in this run, 8 ranks on one node in the other: not comparable",
         ),
         (
             "NCCL_ALGO=Tree mpirun -np 24 --host a:8,b:8,c:8 ./all_reduce_perf",
-            "all_reduce_perf_tree: 24 ranks on 3 nodes here, 8 ranks on one node and 16 ranks on 2 nodes there:"
-            " not comparable",
+            "all_reduce_perf_tree: 24 ranks on 3 nodes in this run, 8 ranks on one node and 16 ranks on 2 nodes in the"
+            " other: not comparable",
         ),
         (
             "mpirun -np 8 ./all_reduce_perf",
-            "all_reduce_perf: 8 ranks on an unknown number of nodes here, 8 ranks on one node there: not comparable",
+            "all_reduce_perf: 8 ranks on an unknown number of nodes in this run, 8 ranks on one node in the other:"
+            " not comparable",
         ),
     ],
 )
@@ -217,7 +218,9 @@ def test_cores_of_a_host_stand_beside_no_gpus_and_that_is_said(against):
     host = DATA / "host_quick.record.json"
     code, lines = against(host, "h800")
     assert code == 3
-    assert "device_to_device_memcpy_write_ce: cores of a host here, devices there: not comparable" in lines
+    assert (
+        "device_to_device_memcpy_write_ce: cores of a host in this run, devices in the other: not comparable" in lines
+    )
     assert not any("CORE" in line for line in lines)
     code, lines = against(host, host)
     assert code == 0 and any(line.startswith("  CORE: median") for line in lines)
@@ -230,7 +233,10 @@ def test_another_type_or_reduction_is_not_comparable_and_that_is_said(against, t
     for result in record["results"]:
         result["notes"].append("asked for double, max")
     doubles.write_text(json.dumps(record))
-    for here, there, said in ((doubles, usual, "no other setting there"), (usual, doubles, "double, max there")):
+    for here, there, said in (
+        (doubles, usual, "no other setting in the other"),
+        (usual, doubles, "double, max in the other"),
+    ):
         _, lines = against(here, there)
         text = " ".join(" ".join(lines).split())
         assert f"{said}: not comparable" in text and " against " not in text
@@ -258,8 +264,11 @@ def by_mpi(by_nccl, tmp_path):
 
 def test_collectives_of_another_library_are_not_comparable_and_that_is_said(against, by_nccl, by_mpi):
     here, there = "MPI between host memory", "NCCL between devices"
-    assert against(by_mpi) == (3, [f"all_reduce_perf: {here} here, {there} there: not comparable"])
-    assert against(by_nccl, by_mpi) == (3, [f"all_reduce_perf: {there} here, {here} there: not comparable"])
+    assert against(by_mpi) == (3, [f"all_reduce_perf: {here} in this run, {there} in the other: not comparable"])
+    assert against(by_nccl, by_mpi) == (
+        3,
+        [f"all_reduce_perf: {there} in this run, {here} in the other: not comparable"],
+    )
 
 
 def test_collectives_of_mpi_meet_their_like_and_say_that_they_are(against, by_mpi):

@@ -277,7 +277,7 @@ def test_verdicts_of_classes_rows_and_columns_are_said(make_record):
     content = noisy(make_record, slow=lambda r, c: 0.11 * (r == 3))
     one = judging.judge(testcases.Test(name="t", record=content), references(8), "hgx")
     (pair,) = one.matrices
-    text = "\n".join(diagnose.lines(Analysis(None, [one]), one, *pair))
+    text = "\n".join(diagnose.diagnosis_lines(Analysis(None, [one]), one, *pair))
     assert one.verdict is Verdict.FAIL
     assert "NV18: FAIL (7 FAIL, 49 PASS)" in text or "NV18: FAIL (7 FAIL, " in text
     assert "row gpu3: FAIL in every cell" in text
@@ -301,7 +301,7 @@ def test_a_finding_says_whether_a_second_measurement_confirms_it(make_record, af
         content["results"][0]["control_change"] = 0.111 if after < 45 else 0
     reading.check(content)
     one = judging.judge(testcases.Test(name="t", record=content), references(8), "hgx")
-    assert said in "\n".join(diagnose.lines(Analysis(None, [one]), one, *one.matrices[0]))
+    assert said in "\n".join(diagnose.diagnosis_lines(Analysis(None, [one]), one, *one.matrices[0]))
 
 
 def test_nothing_is_found_where_nothing_was_measured(make_record):
@@ -343,7 +343,7 @@ def test_a_check_that_measures_nothing_and_passed_has_no_colon_behind_which_noth
             ("fail", "", {"reasons": ("ranks share a core",), "verdict": Verdict.FAIL}),
         )
     ]
-    assert [diagnose.of_the_test(one) for one in found] == [
+    assert [diagnose.test_title(one) for one in found] == [
         "PASS  rank_binding",
         "FAIL  rank_binding: ranks share a core",
     ]

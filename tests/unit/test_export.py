@@ -73,7 +73,7 @@ def test_a_test_without_a_record_is_a_row_that_says_why(make_record):
     from linkmatrix.runs.testcases import Test
 
     lost = Judged(Test(name="intranode_p2p", result="fail", testcase="x"), Verdict.FAIL, reasons=("no\nrecord",))
-    (row,) = export.cells_of([lost]).to_dict("records")
+    (row,) = export.cell_table([lost]).to_dict("records")
     assert (row["testcase"], row["verdict"], row["reason"]) == ("x", "FAIL", "no record")
 
 

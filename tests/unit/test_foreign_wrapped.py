@@ -8,7 +8,7 @@ from foreign_texts import FOREIGN, SMALL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linkmatrix.commands.import_ import records_of
+from linkmatrix.commands.import_ import converted_records
 from linkmatrix.errors import BadInput
 from linkmatrix.foreign.scan import read_text
 from linkmatrix.foreign.unwrap import decoded
@@ -131,7 +131,7 @@ def test_a_fault_of_wrapped_text_names_the_line_of_the_file():
 def test_a_text_of_windows_is_read(coding, tmp_path):
     file = tmp_path / "out.log"
     file.write_bytes(SMALL.replace("\n", "\r\n").encode(coding))
-    (record,) = records_of(file, None, None)
+    (record,) = converted_records(file, None, None)
     assert record["result"] == "PASS" and record["results"][0]["values"][0][1] == 176.01
 
 

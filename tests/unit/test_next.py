@@ -175,7 +175,7 @@ def test_each_scheduler_has_its_lowest_priority(scheduler, options):
         (["--budget", "0-node-hours"], "is not a budget"),
         (["--budget", "-5-node-hours"], "argument --budget"),
         (["--submit"], "--submit needs a budget: add --budget"),
-        (["--within", "0"], "--within: 1 to 3650 days"),
+        (["--within", "0"], "--within 0: use 1 to 3650 days"),
         (["--system", "alpha:nope"], "no run of this partition is stored: use alpha:gpu"),
         (["--nodes", "n[3-1]"], "is not a range of numbers"),
         (["--groups", "/no/such"], "/no/such cannot be read"),
@@ -245,11 +245,11 @@ def test_a_suspect_that_only_a_run_with_another_node_clears_is_said_where_none_i
     )
     for together, jobs in ((None, []), (Duration(50.0, 9), [])):
         covered = coverage.Coverage("alpha:gpu", 2.0, nodes, {}, (), Duration(100.0, 9), together)
-        said = list(command.planned(covered, jobs, 60.0))
+        said = list(command.plan_lines(covered, jobs, 60.0))
         assert said[-2:] == [
             "not planned; to unflag these nodes, measure them with another node: linkmatrix run --mode=pair",
             "  n1: mlx5_0 of n1 is suspect",
         ]
         assert ("the duration of two nodes is unknown" in said[0]) is (together is None)
     jobs = plan(nodes, {}, None, Duration(50.0, 9), 100.0)
-    assert "not planned" not in " ".join(command.planned(covered, jobs, 100.0))
+    assert "not planned" not in " ".join(command.plan_lines(covered, jobs, 100.0))

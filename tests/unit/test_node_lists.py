@@ -118,7 +118,7 @@ def test_a_hostile_name_is_a_comment_and_no_word_of_a_command(form, which):
     [
         (["--format", "csv", "--nodes", "suspect"], "--nodes and --system select nodes"),
         (["--format", "slurm-exclude", "--nodes", "known-good"], "--format slurm-exclude lists suspect nodes only"),
-        (["--format", "hostfile", "--within", "0"], "--within 0: 1 to 3650 days"),
+        (["--format", "hostfile", "--within", "0"], "--within 0: use 1 to 3650 days"),
     ],
 )
 def test_bad_input_is_one_sentence(exported, words, said):

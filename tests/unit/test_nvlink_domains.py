@@ -172,7 +172,9 @@ def test_the_domain_of_a_record_is_more_exact_than_the_block_of_a_node():
     record = record_of(machine, Fabric(machine, np.random.default_rng(1)).run(whole=True).values)
     del record["devices"][0]["place"]["domain"]
     run = stored.Run(Path("x"), (Test("t", record=record),))
-    found = arguments.grouped(run, {f"n{node:03}": "rack1" for node in range(4)}, "domain").tests[0].record["devices"]
+    found = (
+        arguments.with_groups(run, {f"n{node:03}": "rack1" for node in range(4)}, "domain").tests[0].record["devices"]
+    )
     assert [device["place"]["domain"] for device in found] == ["rack1", *["domain0"] * 7, *["domain1"] * 8]
 
 

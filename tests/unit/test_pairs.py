@@ -251,9 +251,9 @@ def test_references_are_adopted_into_the_file_that_reframe_reads(tmp_path):
     for name, of in (("p2p", "other"), ("abci", "abci-anode@sweep")):
         head = f"crossnode_sweep:\n  $index: [reference_name, testcase]\n  {of}:\n    case:\n"
         (tmp_path / f"{name}.yaml").write_text(head + line)
-    assert adopt.file_of("abci-anode", tmp_path) == tmp_path / "abci.yaml"
+    assert adopt.file_with_table("abci-anode", tmp_path) == tmp_path / "abci.yaml"
     for table in ("other", "new", None):
-        assert adopt.file_of(table, tmp_path) == tmp_path / "p2p.yaml"
+        assert adopt.file_with_table(table, tmp_path) == tmp_path / "p2p.yaml"
 
 
 def test_references_that_another_file_has_are_not_adopted_beside_them(
@@ -263,7 +263,7 @@ def test_references_that_another_file_has_are_not_adopted_beside_them(
     content = sweep(make_record, "osu_bw_hh", asked_by=asked(1))
     samples = [Sample("a run", content, result, "abci-anode@1-pairs@sweep", "") for result in content["results"]]
     monkeypatch.setattr(adopt, "select_usable", lambda *_: (samples * 6, []))
-    monkeypatch.setattr(adopt, "selected", lambda _: ([], []))
+    monkeypatch.setattr(adopt, "selected_tests", lambda _: ([], []))
     references = tmp_path / "config" / "references"
     references.mkdir(parents=True)
     shutil.copy(published_references.FILE, references)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from fabric import TESTCASE, Fabric, Machine, record_of
 
-from linkmatrix.commands.diagnose import lines
+from linkmatrix.commands.diagnose import diagnosis_lines
 from linkmatrix.judge.evaluate import Evaluation, evaluate
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import diagnosis
@@ -95,7 +95,7 @@ def test_it_is_said_by_diagnose_where_all_passes_and_leaves_no_suspect():
     content, matrix = judged(*LINK)
     test = testcases.Test("x", "pass", record=content)
     one = judging.Judged(test, matrix.verdict, Evaluation((matrix,)))
-    said = "\n".join(lines(Analysis(None, [one]), one, content["results"][0], matrix))
+    said = "\n".join(diagnosis_lines(Analysis(None, [one]), one, content["results"][0], matrix))
     assert "n000:gpu1->n002:gpu2 and n002:gpu2->n000:gpu1 are both 2." in said
     assert list(suspects.test_flags(one, content, {})) == []
 

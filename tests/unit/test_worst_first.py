@@ -55,7 +55,7 @@ def test_nothing_stands_out_is_said_once(printed):
     ],
 )
 def test_a_large_ratio_is_printed_in_words(times, unit, said):
-    assert compare.factor(times, unit) == said
+    assert compare.ratio_in_words(times, unit) == said
 
 
 @pytest.fixture

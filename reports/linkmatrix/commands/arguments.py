@@ -1,4 +1,4 @@
-"""Options of several commands, and the run that they name with its verdicts."""
+"""Options that several commands share, and functions that load the run named by these options."""
 
 import argparse
 import shlex
@@ -22,12 +22,12 @@ from ..show.screen import Screen, watched
 if TYPE_CHECKING:
     from ..show.by_size import Table
 
-MOST_WORST = 10  # blocks that are printed without --all
-TAR_MAGIC, TAR_MAGIC_AT = b"ustar", 257  # in the header of the first member
+MOST_WORST = 10  # printed blocks without --all
+TAR_MAGIC, TAR_MAGIC_AT = b"ustar", 257  # bytes, and their position in the header of the first member
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Adds the options of the run and of its references."""
+    """Adds the options that name a run, its references and the groups of its nodes."""
     command.add_argument(
         "path",
         nargs="?",
@@ -40,12 +40,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--groups",
         type=path_of,
         metavar="FILE",
-        help="nodes per leaf switch: lines such as leaf1: n[1-32], or Slurm's topology.conf (default: the record)",
+        help="nodes per leaf switch: lines such as 'leaf1: n[1-32]', or Slurm's topology.conf (default: the record)",
     )
 
 
 def add_stored_runs(command: argparse.ArgumentParser) -> None:
-    """Adds the stored runs that a command reads, and the options that select some of their tests."""
+    """Adds the options that name stored runs and select tests of these runs."""
     command.add_argument(
         "paths",
         nargs="*",
@@ -64,7 +64,7 @@ def add_testcases(command: argparse.ArgumentParser) -> None:
 
 
 def add_reference_options(command: argparse.ArgumentParser) -> None:
-    """Adds the options of the references."""
+    """Adds the options --references and --reference."""
     command.add_argument(
         "--references", type=path_of, metavar="DIR", help="folder of references (default: config/references)"
     )
@@ -77,7 +77,7 @@ def add_clean_runs(command: argparse.ArgumentParser) -> None:
     """Adds the option --clean-runs."""
     command.add_argument(
         "--clean-runs",
-        type=positive,
+        type=positive_number,
         default=3,
         metavar="K",
         help="number of clean runs that remove a flag (default: 3)",
@@ -85,28 +85,30 @@ def add_clean_runs(command: argparse.ArgumentParser) -> None:
 
 
 def add_all(command: argparse.ArgumentParser) -> None:
-    """The option --all."""
+    """Adds the option --all."""
     command.add_argument("--all", action="store_true", help=f"print everything (default: the {MOST_WORST} worst)")
 
 
 class Block(NamedTuple):
-    """A title with lines of output. worse: how bad it is, 0 or less if it does not stand out."""
+    """A title with lines of output. severity: the order of the output, worst first; 0 or less for a healthy result."""
 
     title: str
-    worse: float
+    severity: float
     lines: Iterable[str]
 
 
 def print_worst(
     screen: Screen, blocks: Sequence[Block], healthy: str, everything: bool, keep: str = "", indent: str = ""
 ) -> None:
-    """Prints the worst blocks first. More than MOST_WORST blocks are printed only if they stand out.
+    """Prints the blocks, worst first. Of more than MOST_WORST blocks, healthy blocks are not printed.
 
-    healthy: the line that is printed if nothing stands out. everything: print all blocks. keep: the beginning of lines
-    that are not wrapped, such as commands to copy. indent: printed before each line.
+    healthy: the line that is printed if all blocks are healthy.
+    everything: print all blocks.
+    keep: lines that begin with this text are not wrapped, such as commands to copy.
+    indent: text before each line.
     """
-    ordered = sorted(blocks, key=lambda block: -block.worse)
-    worst = [block for block in ordered if block.worse > 0]
+    ordered = sorted(blocks, key=lambda block: -block.severity)
+    worst = [block for block in ordered if block.severity > 0]
     if blocks and not worst:
         screen.lines(f"{indent}{healthy}")
     shown = ordered if everything or len(ordered) <= MOST_WORST else worst[:MOST_WORST]
@@ -121,45 +123,45 @@ def print_worst(
         screen.lines(f"{indent}{len(ordered) - len(shown)} more with --all")
 
 
-def positive(text: str) -> int:
-    """A whole number of the command line, 1 or more."""
+def positive_number(text: str) -> int:
+    """The value of an option as an integer of at least 1."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not 1 or more")
     return int(text)
 
 
 def selected_runs(options: argparse.Namespace) -> list[stored.Run]:
-    """The runs of `add_stored_runs`, with the tests of --system and --since; [] if no run is stored. Raises BadInput.
+    """The runs that the options of `add_stored_runs` name, with the tests that --system and --since select.
 
-    Tests without a record are included, whatever --since is.
+    --since is_selective all tests without a record. Returns [] if no run is stored. Raises BadInput.
     """
     try:
         since = date.fromisoformat(options.since).isoformat() if options.since else ""
     except ValueError:
         raise BadInput(f"--since '{options.since}' is not a date: write it as 2026-11-21") from None
     paths = options.paths or folders.reports(folders.prefix())
-    with watched(paths, "runs") as each:
-        found = stored.find_each(each, for_verdicts=False) if paths else []
+    with watched(paths, "runs") as shown_paths:
+        runs = stored.find_each(shown_paths, for_verdicts=False) if paths else []
 
     def is_selected(test: Test) -> bool:
         is_recent = test.record is None or test.record["started"] >= since
         return is_recent and (not options.system or test.partition == options.system)
 
-    return [replace(run, tests=tuple(filter(is_selected, run.tests))) for run in found]
+    return [replace(run, tests=tuple(filter(is_selected, run.tests))) for run in runs]
 
 
 def add_against(command: argparse.ArgumentParser) -> None:
-    """Adds the option of published systems to compare a run with."""
+    """Adds the option --against of `show` and `report`."""
     command.add_argument(
         "--against",
         action="append",
         metavar="NAME",
-        help="show the sweeps of a published system next to the run (repeatable): abci:anode, h200-ib, ...",
+        help="show the sweeps of a published system next to the run, such as abci:anode or h200-ib (repeatable)",
     )
 
 
-def published_beside(options: argparse.Namespace, judged: list[Judged]) -> "dict[str, Table]":
-    """{title: table} of published systems for the sweeps of the run. Raises BadInput."""
+def published_tables(options: argparse.Namespace, judged: list[Judged]) -> "dict[str, Table]":
+    """{title of a sweep: table of the systems in --against}. Raises BadInput for a system without a common sweep."""
     names = options.against or []
     if not names:
         return {}
@@ -173,50 +175,50 @@ def published_beside(options: argparse.Namespace, judged: list[Judged]) -> "dict
 
 
 def judged_run(options: argparse.Namespace) -> tuple[stored.Run, list[Judged]]:
-    """The run at the given path, with the verdicts of the attempts that count. Raises BadInput."""
+    """The run that the options name, and its judged tests after retries. Raises BadInput."""
     paths = [path for path in [options.path, *getattr(options, "more", [])] if path is not None]
     if paths and is_bundle(paths[0]):
-        run = of_bundle(options)
+        run = run_from_bundle(options)
     else:
-        with watched(paths, "runs") as each:
-            run = stored.find_all(each)
+        with watched(paths, "runs") as shown_paths:
+            run = stored.find_all(shown_paths)
     if getattr(options, "groups", None) is not None:
         from ..site import configured
 
-        run = grouped(run, configured.read_groups(options.groups), configured.group_type(options.groups))
-    judged, _ = decide_attempts(judging.judge_all(run, references_of(options), options.reference))
+        run = with_groups(run, configured.read_groups(options.groups), configured.group_type(options.groups))
+    judged, _ = decide_attempts(judging.judge_all(run, load_references(options), options.reference))
     return run, judged
 
 
 def is_bundle(path: Path) -> bool:
-    """Whether a file is a tar archive without compression, as bundles are."""
+    """Whether a path is a tar archive without compression, the format of bundles."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
         return file.read(TAR_MAGIC_AT + len(TAR_MAGIC)).endswith(TAR_MAGIC)
 
 
-def of_bundle(options: argparse.Namespace) -> stored.Run:
-    """The run of a bundle. Raises BadInput.
+def run_from_bundle(options: argparse.Namespace) -> stored.Run:
+    """The run of the bundle `options.path`. Raises BadInput.
 
     Sets `options.references` to the bundle's references if no option names references.
     """
     from ..runs import bundle  # slow to import, and rarely needed
 
     if getattr(options, "more", []):
-        raise BadInput(f"{options.path} is a bundle: name nothing else")
-    one = bundle.read(options.path)
-    options.references = options.references or one.references
-    others = len(one.runs) + len(one.unreported) - 1
-    lists = f"linkmatrix report --certificate {shlex.quote(str(options.path))} lists"
-    notes = [f"{units.counted(others, 'other attempt')}: {lists} each"] if others else []
-    return replace(one.run, notes=(*one.run.notes, *notes))
+        raise BadInput(f"{options.path} is a bundle: name no other path")
+    content = bundle.read(options.path)
+    options.references = options.references or content.references
+    others = len(content.runs) + len(content.unreported) - 1
+    command = f"linkmatrix report --certificate {shlex.quote(str(options.path))}"
+    notes = [f"{units.counted(others, 'other attempt')}. To list each attempt: {command}"] if others else []
+    return replace(content.run, notes=(*content.run.notes, *notes))
 
 
-def grouped(run: stored.Run, groups: Mapping[str, str], word: str) -> stored.Run:
-    """The run with the groups {node: group} of its nodes. Raises BadInput.
+def with_groups(run: stored.Run, groups: Mapping[str, str], word: str) -> stored.Run:
+    """The run, whose records contain the groups {node: group}. Raises BadInput if no node of the run has a group.
 
-    word: the name of the groups in `place` of a record, "leaf" or "domain". A domain of the record stays.
+    word: the key of the groups in `place` of a record, "leaf" or "domain". A domain that is in the record stays.
     """
     group_of = {short(node): group for node, group in groups.items()}
     tests, known = [], False
@@ -228,7 +230,7 @@ def grouped(run: stored.Run, groups: Mapping[str, str], word: str) -> stored.Run
         for device in test.record["devices"]:
             place = {name: text for name, text in device["place"].items() if name != word}
             group = group_of.get(short(device["node"]), "")
-            if word == "domain":  # of NVML, which knows the clique too
+            if word == "domain":  # the record's domain, from NVML, contains the clique too
                 group = device["place"].get(word, group)
             known = known or short(device["node"]) in group_of
             devices.append({**device, "place": {**place, **({word: group} if group else {})}})
@@ -238,13 +240,13 @@ def grouped(run: stored.Run, groups: Mapping[str, str], word: str) -> stored.Run
     return replace(run, tests=tuple(tests))
 
 
-def references_of(options: argparse.Namespace) -> References:
-    """The references that the options name. Raises BadInput."""
+def load_references(options: argparse.Namespace) -> References:
+    """The references in the folder that --references names. Raises BadInput."""
     return References.load(options.references or reference_folder())
 
 
-def references_at(options: argparse.Namespace) -> Path:
-    """The folder or file of the references that the options name. Raises BadInput."""
+def references_path(options: argparse.Namespace) -> Path:
+    """The folder or file of references that --references names, or its default. Raises BadInput if it is missing."""
     found = options.references or reference_folder() or suite.REFERENCES
     if not found.exists():
         raise BadInput(f"{found} does not exist: name a file or folder of references")
@@ -252,6 +254,6 @@ def references_at(options: argparse.Namespace) -> Path:
 
 
 def reference_folder() -> Path | None:
-    """The folder of references of the repository around the working directory; None without one."""
+    """The folder config/references of the repository around the working directory; None if it is missing."""
     folder = folders.repository() / "config" / "references"
     return folder if folder.is_dir() else None

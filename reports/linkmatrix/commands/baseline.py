@@ -1,6 +1,6 @@
-"""`linkmatrix baseline`: adopts references of this machine, and compares a run with them.
+"""`linkmatrix baseline`: adopts references of this machine, and compares a run with these references.
 
-It calls other commands in this order: detect, run (six times), adopt, adopt --use, run.
+The command calls other commands in this order: detect, run (six times), adopt, adopt --use, run.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from ..site import configured, machine
 from . import begin, run_options, use_references
 
 FAIL, BAD_INPUT, INCOMPLETE, CANNOT = range(1, 5)  # exit codes
-ENDING = (FAIL, BAD_INPUT, CANNOT)  # exit codes of a run after which no further run helps
+ENDING = (FAIL, BAD_INPUT, CANNOT)  # exit codes of a run that end this command
 MOST_RUNS = 100
 MOST_REPEATED = 2  # maximum number of runs, as a multiple of --runs
 IDLE = "Next step: Let each program wait until other processes end: linkmatrix baseline --wait-idle 600"
@@ -48,7 +48,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         default=FEWEST,
         metavar="N",
         help=f"number of usable results per test, {FEWEST} or more (default: {FEWEST}); further runs replace DISTURBED"
-        f" and INCOMPLETE results, at most {MOST_REPEATED} × N runs in total",
+        f" and INCOMPLETE results, up to {MOST_REPEATED} × N runs in total",
     )
     command.add_argument(
         "--table", metavar="NAME", help="table of references (default: the name of the system or partition)"
@@ -60,17 +60,17 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_baseline(options: argparse.Namespace) -> int:
-    """Returns the exit code of the last run; 3 if no test case has references, or a person must name the table.
+    """Returns the exit code of the last run, or 3 if no test case has references or a person must name the table.
 
-    A run that is FAIL, refused or not started ends the command with the exit code of this run. Raises BadInput.
+    A run with an exit code of ENDING ends this command with the same exit code. Raises BadInput.
     """
     if not FEWEST <= options.runs <= MOST_RUNS:
-        raise BadInput(f"--runs {options.runs}: {FEWEST} to {MOST_RUNS} runs are needed to estimate their noise")
+        raise BadInput(f"--runs {options.runs}: use {FEWEST} to {MOST_RUNS}, to estimate the noise")
     if options.table is not None and not re.fullmatch(r"[A-Za-z0-9][\w.-]*", options.table):
         raise BadInput(f"--table '{options.table}' is not a name: use letters, digits, '.', '-' and '_'")
     repository, prefix = folders.repository(), folders.prefix()
     try:
-        place = described(begin.reframe(options.reframe), repository, options.system)
+        place = measured_place(begin.find_reframe(options.reframe), repository, options.system)
     except begin.NotStarted as why:
         say(f"not started: {why}")
         return CANNOT
@@ -83,11 +83,11 @@ def run_baseline(options: argparse.Namespace) -> int:
     number, results = 0, Counter[str]()  # results: usable results of each test
     while min(results.values(), default=0) < options.runs and number < MOST_REPEATED * options.runs:
         number += 1
-        code, said = quiet("run", [*chosen, "--with-left-out", "--", *options.more])
+        code, output = captured("run", [*chosen, "--with-left-out", "--", *options.more])
         if supervise.FORWARDED:
             raise KeyboardInterrupt
         if code in ENDING:
-            say(*said, f"baseline: run {number} ended with exit code {code}, so no references were adopted: see above")
+            say(*output, f"baseline: no references were adopted, because run {number} ended with {code}: see above")
             return code
         new = [path for path in folders.reports(prefix) if path not in known]
         known.update(new)
@@ -95,39 +95,39 @@ def run_baseline(options: argparse.Namespace) -> int:
             results.update(usable_tests(report))
         reports += new
         count = f"{min(results.values(), default=0)} of {options.runs} usable"
-        say(f"baseline: run {number}, {count}: {said[-1].partition(': ')[0]}", flush=True)
+        say(f"baseline: run {number}, {count}: {output[-1].partition(': ')[0]}", flush=True)
     if not reports:
-        say("baseline: no run left a report, so no references were adopted: see linkmatrix run")
+        say("baseline: no references were adopted, because no run wrote a report: see linkmatrix run")
         return INCOMPLETE
     try:
-        _, said = quiet("adopt", [*map(str, reports), f"--table={table}", f"--system={place}", "--write"])
-    except BadInput as error:  # no run is usable: the options were not the user's
+        _, output = captured("adopt", [*map(str, reports), f"--table={table}", f"--system={place}", "--write"])
+    except BadInput as error:  # no run is usable; the user did not choose these options
         say(f"baseline: no references were adopted: {error}", IDLE)
         return INCOMPLETE
-    say(*(line for line in said if line.startswith("refused: ")))
-    without, with_references = by_references(reports[-1], repository, table)
+    say(*(line for line in output if line.startswith("refused: ")))
+    without, with_references = split_by_references(reports[-1], repository, table)
     if not with_references:
         say("baseline: no test case has references. The lines 'refused:' above contain the reasons.", IDLE)
         return INCOMPLETE
     say(f"adopted: {units.counted(len(with_references), 'test case')} in the table {table}")
     say(*(f"left out: {test.name}" for test in without))
     more = list(options.more)
-    if is_selective(more):  # the test cases of this run differ from those of later runs of the mode
+    if is_selective(more):  # a manifest would change later runs of the mode
         more += [f"--exclude=/{test.hashcode}" for test in without]
     else:
         whole = completeness.EndedRun(options.mode, options.system, reports[-1], resume.EarlierPasses(), repository)
-        less = {manifest.key(test.name, test.environ): test.hashcode for test in without}
-        say(*completeness.write_manifests(whole, REASON, less))
+        left_out = {manifest.key(test.name, test.environ): test.hashcode for test in without}
+        say(*completeness.write_manifests(whole, REASON, left_out))
     command = shlex.join(["linkmatrix", "run", *selection, RETRY, *(["--", *more] if more else [])])
     if code := use_references.use_table(repository, place, table):
-        say(f"Then compare a run with the references: {command}")
+        say(f"Then compare a run with these references: {command}")
         return code
-    say(f"baseline: next, a run is compared with the references: {command}")
-    return called("run", [*chosen, RETRY, "--", *more])
+    say(f"baseline: compares a run with these references: {command}")
+    return run_command("run", [*chosen, RETRY, "--", *more])
 
 
 def usable_tests(report: Path) -> set[str]:
-    """The names of the tests of a run whose results are all usable as references. Raises BadInput."""
+    """The names of the tests in a report from whose results references can be calculated. Raises BadInput."""
     return {
         test.name
         for test in stored.find(report).tests
@@ -135,30 +135,30 @@ def usable_tests(report: Path) -> set[str]:
     }
 
 
-def quiet(command: str, chosen: list[str]) -> tuple[int, list[str]]:
-    """(exit code, lines of standard output) of another command with these options. Raises BadInput."""
+def captured(command: str, chosen: list[str]) -> tuple[int, list[str]]:
+    """Runs another command with these options. Returns (exit code, lines of its standard output). Raises BadInput."""
     with contextlib.redirect_stdout(io.StringIO()) as stream:
-        code = called(command, chosen)
+        code = run_command(command, chosen)
     return code, stream.getvalue().splitlines()
 
 
-def called(command: str, chosen: list[str]) -> int:
-    """The exit code of another command with these options. Raises BadInput."""
+def run_command(command: str, chosen: list[str]) -> int:
+    """Runs another command with these options, and returns its exit code. Raises BadInput."""
     parser = argparse.ArgumentParser()
     importlib.import_module(f".{command}", __package__).add_options(parser)
     options = parser.parse_args(chosen)
     return int(options.command(options))
 
 
-def described(program: str, repository: Path, system: str | None) -> str:
-    """The "system:partition" that is measured, after `detect` if this machine has no system file. Raises BadInput."""
+def measured_place(program: str, repository: Path, system: str | None) -> str:
+    """The "system:partition" to measure. Writes a system file if this machine has none. Raises BadInput."""
     place = configured.chosen_partition(program, repository, system)
     if system or place.partition(":")[0] != GENERIC:
         return place
     found = machine.machine()
     if found.scheduler != "local":  # linkmatrix measure does not use the scheduler either
         say(
-            f"baseline: measures this machine without {found.scheduler}. To describe its cluster: linkmatrix detect"
+            f"baseline: measures this machine without {found.scheduler}. To describe the cluster: linkmatrix detect"
             " --scheduler auto"
         )
         found = machine.without_scheduler(found)
@@ -169,15 +169,20 @@ def described(program: str, repository: Path, system: str | None) -> str:
     return place
 
 
-def by_references(report: Path, repository: Path, table: str) -> tuple[list[Test], list[Test]]:
-    """(tests with a test case that has no references in the table, other measured tests) of a run. Raises BadInput."""
+def split_by_references(report: Path, repository: Path, table: str) -> tuple[list[Test], list[Test]]:
+    """The measured tests of a report. Raises BadInput.
+
+    Returns (tests with a test case that has no references in the table, tests whose test cases all have references).
+    """
     references = References.load(repository / "config" / "references")
-    without, others = [], []
+    without, complete = [], []
     for test in stored.find(report).tests:
         results = test.record["results"] if test.record else []
-        tables = [references.for_check(measuring_check(test.record, result)) for result in results]
-        names = [result["testcase"] for result in results]
-        known = [of.table(with_variant(table, test.variant), name) for of, name in zip(tables, names, strict=True)]
+        variant_table = with_variant(table, test.variant)
+        known = [
+            references.for_check(measuring_check(test.record, result)).table(variant_table, result["testcase"])
+            for result in results
+        ]
         if known:
-            (others if all(known) else without).append(test)
-    return without, others
+            (complete if all(known) else without).append(test)
+    return without, complete

@@ -1,4 +1,4 @@
-"""The conditions of a run: ReFrame, writable folders, disk space, and the lock."""
+"""Checks before a run: ReFrame is installed, folders are writable, the disk has space, and no other run is active."""
 
 import contextlib
 import os
@@ -13,11 +13,14 @@ from ..site import environment
 
 LEAST_FREE = 256 * 1024 * 1024  # bytes of free disk space that a run needs
 PACKAGE = "ReFrame-HPC"  # on PyPI
-FULL = 1024 * 1024  # bytes; with less free space, reports, logs and builds may be cut
+FULL = 1024 * 1024  # bytes of free disk space; with less, reports and logs may be truncated
 
 
-def reframe(name: str = "reframe") -> str:
-    """The absolute path of ReFrame, for a run in the repository of this folder. Raises BadInput or NotStarted."""
+def find_reframe(name: str = "reframe") -> str:
+    """The absolute path of ReFrame's command `name`.
+
+    Raises BadInput if this folder is in no repository, and NotStarted if ReFrame is not on PATH.
+    """
     repository = folders.repository()
     if not (repository / "config" / "settings.py").is_file():
         raise BadInput(f"{repository} contains no config/settings.py: use a clone, or a folder of linkmatrix init")
@@ -30,11 +33,14 @@ def reframe(name: str = "reframe") -> str:
 
 
 class NotStarted(Exception):  # noqa: N818  a state, as errors.BadInput is
-    """A sentence about why a run cannot begin, with the remedy."""
+    """A run cannot begin. The message contains the reason and the remedy."""
 
 
-def make_room(folder: Path, variable: str) -> None:
-    """Creates a folder, and checks that a run can write there. variable: names another folder. Raises NotStarted."""
+def prepare_folder(folder: Path, variable: str) -> None:
+    """Creates a folder. Raises NotStarted if the folder is not writable or its disk has too little space.
+
+    variable: the environment variable that chooses another folder.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -44,27 +50,27 @@ def make_room(folder: Path, variable: str) -> None:
     free = shutil.disk_usage(folder).free
     if free < LEAST_FREE:
         raise NotStarted(
-            f"{folder} has {free >> 20} MiB of free space, and a run needs {LEAST_FREE >> 20} MiB: nothing was started"
+            f"{folder} has {free >> 20} MiB of free space, and a run needs {LEAST_FREE >> 20} MiB: remove files"
         )
 
 
-def full_disk(folder: Path) -> str:
-    """A sentence if the disk of a folder is full; "" if it has free space."""
+def full_disk_sentence(folder: Path) -> str:
+    """A sentence about the full disk of a folder; "" if the disk has free space."""
     if shutil.disk_usage(folder).free >= FULL:
         return ""
     return f"the disk of {folder} is full: remove files, and measure again"
 
 
 @contextlib.contextmanager
-def alone(prefix: Path, system: str | None) -> Iterator[str]:
-    """Holds the lock of a system's runs, and checks the disk space. Yields the name of the system for file names.
+def run_lock(prefix: Path, system: str | None) -> Iterator[str]:
+    """Locks the system for one run, and checks folders and disk space. Yields the system's name for file names.
 
-    Raises NotStarted, also if another run holds the lock.
+    Raises NotStarted, also if another run of this system is active.
     """
-    make_room(prefix, "LINKMATRIX_PREFIX")
+    prepare_folder(prefix, "LINKMATRIX_PREFIX")
     builds = Path(os.environ.get("LINKMATRIX_BUILD") or folders.repository() / ".build")
-    if os.access(builds, os.W_OK) or not builds.is_dir():  # a read-only folder may have all programs
-        make_room(builds, "LINKMATRIX_BUILD")
+    if os.access(builds, os.W_OK) or not builds.is_dir():  # a read-only folder of built programs is allowed
+        prepare_folder(builds, "LINKMATRIX_BUILD")
     environment.set_home(prefix)
     name = (system or "any").replace(":", "-").replace("/", "-")
     with contextlib.ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""`linkmatrix detect`: writes a system file of this machine, or of the cluster of this login node."""
+"""`linkmatrix detect`: writes a system file for this machine, or for the cluster of this login node."""
 
 import argparse
 
@@ -18,8 +18,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--scheduler",
         choices=partitions.CHOICES,
         default="local",
-        help="local: describe this machine as a node, with devices.json; a scheduler: describe all partitions of its"
-        " cluster, from a login node; auto: use the first scheduler that answers (default: local)",
+        help="local: describe this machine, with devices.json; a scheduler: describe all partitions of the cluster of"
+        " this login node; auto: use the first scheduler that answers (default: local)",
     )
     command.add_argument(
         "--config", type=path_of, metavar="DIR", help="output folder (default: config in the repository)"
@@ -31,7 +31,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_detect(options: argparse.Namespace) -> int:
-    """Prints the files, and writes all of them or none. Raises BadInput, OSError."""
+    """Prints the files, then writes all files or, after an error, none. Raises BadInput, OSError."""
     config = options.config or folders.repository() / "config"
     if not config.is_dir():
         raise BadInput(f"{config} is not a folder: name the repository's config with --config")

@@ -1,4 +1,4 @@
-"""`linkmatrix diagnose`: the components at fault, and the verdicts of link classes, rows and columns."""
+"""`linkmatrix diagnose`: prints the faulty components, and the verdicts of link classes, rows and columns."""
 
 import argparse
 import itertools
@@ -22,8 +22,8 @@ from ..show.screen import Screen
 from . import arguments
 from .arguments import Block
 
-HEALTHY = (Verdict.PASS, Verdict.NOT_JUDGED)  # verdicts of results that do not stand out, without a finding
-MOST_CELLS = 3  # failed cells of a matrix whose reasons are printed
+HEALTHY = (Verdict.PASS, Verdict.NOT_JUDGED)  # a result with such a verdict and without a finding does not stand out
+MOST_CELLS = 3  # failed cells per matrix whose reasons are printed
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -37,11 +37,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run_diagnose(options: argparse.Namespace) -> int:
     """Prints the diagnosis of the worst results first, then the next step and the verdict. Raises BadInput."""
     run, judged = arguments.judged_run(options)
-    there = {result["testcase"] for one in judged for result, _ in one.matrices}
-    unknown = next((name for name in options.testcase or () if name not in there), None)
+    measured = {result["testcase"] for one in judged for result, _ in one.matrices}
+    unknown = next((name for name in options.testcase or () if name not in measured), None)
     if unknown is not None:
-        said = ", ".join(sorted(there)) or "none"
-        raise BadInput(f"--testcase '{unknown}' was not measured in {run.path}, which has {said}")
+        listed = ", ".join(sorted(measured)) or "nothing"
+        raise BadInput(f"--testcase '{unknown}' was not measured in {run.path}, which measured {listed}")
     chosen = [
         (one, result, matrix)
         for one in judged
@@ -54,11 +54,11 @@ def run_diagnose(options: argparse.Namespace) -> int:
     screen.lines(*analysis.notices)
     everything = options.all or bool(options.testcase)
     blocks = []
-    shown_by: dict[object, list[str]] = {}  # component → test cases that show it, beyond the first
+    shown_by: dict[object, list[str]] = {}  # component → names of its test cases, except the first test case
     for one in judged:
         if one in beyond or one.reports_state_only:
             texts = [found.text for found in Analysis(None, [one]).findings] if one.reports_state_only else []
-            blocks.append(Block(of_the_test(one), one.verdict, texts))
+            blocks.append(Block(test_title(one), one.verdict, texts))
         for result, matrix in ((result, matrix) for of, result, matrix in chosen if of is one):
             found, diagnosis = one.matrix_verdict(matrix), analysis.diagnosis(one, result, matrix, include_good=True)
             components = (
@@ -72,8 +72,8 @@ def run_diagnose(options: argparse.Namespace) -> int:
                 continue
             title = f"{words.WORDS[found]}  {result['testcase']} ({units.size(result['size_bytes'])})"
             is_healthy = found in HEALTHY and not diagnosis.sentences
-            others = also_in(shown_by.setdefault(components, []))
-            text = itertools.chain(lines(analysis, one, result, matrix), others)
+            others = same_component_lines(shown_by.setdefault(components, []))
+            text = itertools.chain(diagnosis_lines(analysis, one, result, matrix), others)
             blocks.append(Block(title, 0 if is_healthy else found, text))
     healthy = f"nothing stands out: no faulty component was found in {units.counted(len(blocks), 'result')}"
     arguments.print_worst(screen, blocks, healthy, everything, keep=NEXT)
@@ -84,23 +84,23 @@ def run_diagnose(options: argparse.Namespace) -> int:
     return judging.exit_code(judged, verdict)
 
 
-def also_in(testcases: list[str]) -> Iterator[str]:
-    """The line about further test cases that show the same component. The list is read when the line is printed."""
+def same_component_lines(testcases: list[str]) -> Iterator[str]:
+    """The line about further test cases with the same faulty component. Reads the list when the line is printed."""
     if testcases:
         others = units.counted(len(testcases), "other test case")
         yield f"the same component in {others}: {units.listed(testcases)} (linkmatrix diagnose --all)"
 
 
-def of_the_test(one: Judged) -> str:
+def test_title(one: Judged) -> str:
     """The verdict of a test and the reasons outside its matrices."""
     return f"{words.WORDS[one.verdict]}  {': '.join(filter(None, [one.test.name, '; '.join(one.reasons)]))}"
 
 
-def lines(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
-    """The diagnosis of a matrix."""
+def diagnosis_lines(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
+    """The lines about a matrix: verdicts, faulty components, reasons, and what was not judged."""
     found = analysis.diagnosis(one, result, matrix, include_good=True)
-    yield from counts(result, matrix)
-    # the sentences begin with one for each finding
+    yield from verdict_counts(result, matrix)
+    # the first sentences are the findings, in the order of `confidence`
     for at, sentence in enumerate(found.sentences):
         yield sentence
         if at < len(found.confidence):
@@ -109,8 +109,8 @@ def lines(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict
     if is_collective(result):
         yield from matrix_text.marked_cells(matrix)
         content = one.test.record or {}
-        if not is_simulation(result):  # devices compute longer than they exchange positions
-            yield from explain(result, matrix, content, pairs_of(analysis, one, result))
+        if not is_simulation(result):  # its devices compute most of the time, so links do not explain its rate
+            yield from explain(result, matrix, content, pair_matrices(analysis, one, result))
         return
     if not found.sentences and matrix.counts[Verdict.FAIL]:
         bad = matrix.counts[Verdict.FAIL]
@@ -123,8 +123,8 @@ def lines(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict
         yield "No references: a fault that slows all links of a class equally cannot be detected."
 
 
-def pairs_of(analysis: Analysis, one: Judged, collective: Result) -> list[Pairs]:
-    """The matrices of pairs that a run has of the nodes of a collective."""
+def pair_matrices(analysis: Analysis, one: Judged, collective: Result) -> list[Pairs]:
+    """The matrices of the same run whose pairs of devices or ranks are on the nodes of a collective."""
     nodes = {device["node"] for device in (one.test.record or {}).get("devices", [])}
     return [
         Pairs(result, matrix, analysis.diagnosis(other, result, matrix, include_good=True).sentences)
@@ -134,7 +134,7 @@ def pairs_of(analysis: Analysis, one: Judged, collective: Result) -> list[Pairs]
     ]
 
 
-def counts(result: Result, matrix: MatrixVerdict) -> Iterator[str]:
+def verdict_counts(result: Result, matrix: MatrixVerdict) -> Iterator[str]:
     """Verdicts by link class, and the rows and columns that FAIL in every cell."""
     if matrix.problem:
         return

@@ -1,8 +1,14 @@
-"""`linkmatrix export`: every cell with its verdict as CSV or Parquet, metrics for Prometheus, bundles, lists of nodes.
+"""`linkmatrix export`: writes a run in a format for other programs.
 
-`bundle` is one archive that `show`, `diagnose` and `report` judge again on another machine. `hostfile`, `slurm`, `pbs`
-and `sge` list known good nodes, or with `--nodes suspect` nodes with flagged devices: as a host file, as an option of a
-job, and as commands to copy. linkmatrix changes nothing on a cluster by itself.
+| format | content |
+|---|---|
+| csv, parquet | every cell with its verdict |
+| prometheus | metrics for node_exporter |
+| bundle | one archive that `show`, `diagnose` and `report` judge again on another machine |
+| hostfile, slurm, pbs, sge | known good nodes, or with `--nodes suspect` nodes with flagged devices |
+| slurm-exclude | nodes with flagged devices |
+
+A list of nodes contains commands to copy. linkmatrix changes nothing on a cluster by itself.
 """
 
 import argparse
@@ -31,8 +37,8 @@ if TYPE_CHECKING:
     from ..runs.suspects import Suspect
 
 BUNDLE = "bundle"
-NOTHING = 3  # to export: as INCOMPLETE
-#: Column → type of pandas; a row is a cell, or a test that has none. What they mean is said in runs/table.py.
+NOTHING = 3  # exit code if there is nothing to export, as for INCOMPLETE
+#: {column of csv and parquet: its pandas type}. runs/table.py explains the columns.
 COLUMNS = {
     **dict.fromkeys(("run", "started", "host", "partition", "check", "testcase", "part"), "string"),
     "size_bytes": "Int64",
@@ -42,11 +48,12 @@ COLUMNS = {
     **dict.fromkeys(("limit", "reference", "lower", "upper"), "float64"),
     **dict.fromkeys(("verdict", "reason"), "string"),
 }
-FORMULA = re.compile(r"[=+\-@\t\r]")  # what a spreadsheet takes for the beginning of one
+TEXT_COLUMNS = [name for name, kind in COLUMNS.items() if kind == "string"]
+FORMULA = re.compile(r"[=+\-@\t\r]")  # the first character of a formula in a spreadsheet
 
 
 class Exported(NamedTuple):
-    """The input of an exporter: the analysis of all runs, and the components that all runs leave flagged."""
+    """The input of an exporter: the analysis of all runs, and the components that are flagged after all runs."""
 
     analysis: Analysis
     suspects: list["Suspect"]
@@ -61,7 +68,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="RUN",
         help="records, reports or folders (default: the run that ended last)",
     )
-    command.add_argument("--format", required=True, choices=(*FORMATS, BUNDLE, *OF_NODES))
+    command.add_argument("--format", required=True, choices=(*FORMATS, BUNDLE, *NODE_FORMATS))
     command.add_argument("--out", type=path_of, metavar="FILE", help="output file (default: standard output)")
     command.add_argument(
         "--nodes",
@@ -83,21 +90,21 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_export(options: argparse.Namespace) -> int:
-    """Writes the complete file, or none. Raises BadInput."""
+    """Writes the complete file or, after an error, no file. Raises BadInput."""
     if not 1 <= options.within <= 3650:
-        raise BadInput(f"--within {options.within}: 1 to 3650 days")
+        raise BadInput(f"--within {options.within}: use 1 to 3650 days")
     if options.format == "prometheus" and options.out and options.out.suffix != ".prom":
-        raise BadInput(f"--out {options.out}: node_exporter reads only what ends with .prom")
+        raise BadInput(f"--out {options.out}: node_exporter reads only files with the suffix .prom")
     if options.format in ("parquet", BUNDLE) and options.out is None and sys.stdout.isatty():
         raise BadInput(f"--format {options.format} is binary: write it to a file with --out, or into a pipe")
-    if options.format not in OF_NODES and (options.nodes or options.system):
+    if options.format not in NODE_FORMATS and (options.nodes or options.system):
         raise BadInput(f"--nodes and --system select nodes, and --format {options.format} lists no nodes: omit them")
     if options.format == BUNDLE and len(options.paths) > 1:
         raise BadInput("--format bundle takes one run. It finds the other attempts in the folder of the run")
-    content = nodes_of(options) if options.format in OF_NODES else content_of(options)
+    content = node_list(options) if options.format in NODE_FORMATS else exported_content(options)
     if content is None:
         return NOTHING
-    if options.out and options.format == BUNDLE:  # a signed page may have its SHA-256
+    if options.out and options.format == BUNDLE:  # a signed certificate may contain the SHA-256 of an existing bundle
         write_new(options.out, content)
         say(options.out)
     elif options.out:
@@ -110,35 +117,38 @@ def run_export(options: argparse.Namespace) -> int:
     return 0
 
 
-def content_of(options: argparse.Namespace) -> bytes | None:
-    """The content in a format of FORMATS, or a bundle; None, after a message, without a test case. Raises BadInput."""
+def exported_content(options: argparse.Namespace) -> bytes | None:
+    """The content of the file in a format of FORMATS, or of a bundle. Raises BadInput.
+
+    Prints a message and returns None if the run has no test case.
+    """
     if options.format == BUNDLE:
         run = stored.find(options.paths[0] if options.paths else None)
-        return bundle.made(run, arguments.references_at(options), folders.repository())
-    references = arguments.references_of(options)
+        return bundle.made(run, arguments.references_path(options), folders.repository())
+    references = arguments.load_references(options)
     found = stored.find_each(options.paths)
     judged = [one for run in found for one in judging.judge_all(run, references, options.reference)]
     if not judged:
         say(f"{found[0].path} has no test case: there is nothing to export", to=sys.stderr)
         return None
     analysis = Analysis(None, judged)
-    if options.format != "prometheus":  # which has comments; in a table each line is a row
+    if options.format != "prometheus":  # its text contains the notices as comments; a table has no comments
         say(*analysis.notices, to=sys.stderr)
     suspects: list[Suspect] = []
-    if options.format in WITH_SUSPECTS:
+    if options.format == "prometheus":
         every = found if options.paths else stored.find_each(folders.reports(folders.prefix()))
-        suspects = suspects_of(options, every, references)
+        suspects = flagged_components(options, every, references)
     return FORMATS[options.format](Exported(analysis, suspects))
 
 
-def suspects_of(options: argparse.Namespace, found: list[stored.Run], references: References) -> list["Suspect"]:
-    """The components that the runs leave flagged."""
+def flagged_components(options: argparse.Namespace, runs: list[stored.Run], references: References) -> list["Suspect"]:
+    """The components that are flagged after these runs."""
     from ..runs.suspects import suspects
 
-    return suspects(found, references, options.reference, options.clean_runs, notes.load(folders.prefix()))
+    return suspects(runs, references, options.reference, options.clean_runs, notes.load(folders.prefix()))
 
 
-def nodes_of(options: argparse.Namespace) -> bytes | None:
+def node_list(options: argparse.Namespace) -> bytes | None:
     """The requested list of nodes as text. Raises BadInput.
 
     Prints a message and returns None if no node is known good, or none was measured.
@@ -146,57 +156,58 @@ def nodes_of(options: argparse.Namespace) -> bytes | None:
     which = options.nodes or (node_lists.SUSPECT if options.format == "slurm-exclude" else node_lists.GOOD)
     if options.format == "slurm-exclude" and which != node_lists.SUSPECT:
         raise BadInput("--format slurm-exclude lists suspect nodes only: use --format slurm for known good nodes")
-    measured = named_runs(options) if options.paths or options.reference else stored_runs(options)
-    suspects = measured.suspects
-    if which == node_lists.SUSPECT and not (measured.seen or suspects):
+    facts = node_facts_of_runs(options) if options.paths or options.reference else node_facts_from_index(options)
+    suspects = facts.suspects
+    if which == node_lists.SUSPECT and not (facts.any_node or suspects):
         of = f" of {clean(options.system)}" if options.system else ""
-        say(*measured.notices, f"no stored run{of} shows whether a node is flagged: measure first", to=sys.stderr)
+        say(*facts.notices, f"no stored run{of} shows whether a node is flagged: measure first", to=sys.stderr)
         return None
-    found = known_good.classify_nodes(measured.outcomes, suspects, measured.disturbed, time.time(), options.within)
+    found = known_good.classify_nodes(facts.outcomes, suspects, facts.disturbed, time.time(), options.within)
     if which == node_lists.GOOD and not found.good:
-        why = [f"{clean(name)} {said}" for name, said in found.unknown.items()]
+        why = [f"{clean(name)} {reason}" for name, reason in found.unknown.items()]
         why += [f"{clean(name)} is flagged" for name in found.suspect]
-        reasons = ", ".join(units.first(why, 3)) or "none was measured alone"
-        say(*measured.notices, f"no node is known good: {reasons}", to=sys.stderr)
+        reasons = ", ".join(units.first(why, 3)) or "no node was measured alone"
+        say(*facts.notices, f"no node is known good: {reasons}", to=sys.stderr)
         return None
     form = "slurm" if options.format == "slurm-exclude" else options.format
-    told = [one.sentence(options.clean_runs) for one in suspects]
-    lines = [f"# {line}" for line in measured.notices]
-    lines += node_lists.lines(form, which, found, told, options.clean_runs)
+    sentences = [one.sentence(options.clean_runs) for one in suspects]
+    lines = [f"# {line}" for line in facts.notices]
+    lines += node_lists.lines(form, which, found, sentences, options.clean_runs)
     return ("\n".join(lines) + "\n").encode()
 
 
-class Measured(NamedTuple):
-    """The facts of runs about nodes.
+class NodeFacts(NamedTuple):
+    """The facts about nodes that runs contain.
 
-    outcomes: about nodes that were measured alone. disturbed: {node: why it cannot be judged}. seen: whether a run
-    measured a node at all. notices: on the named runs, such as "SIMULATED: …"; stored runs with a simulated fault have
-    no influence on a list.
+    outcomes: results of nodes that were measured alone.
+    disturbed: {node: why the node cannot be judged}.
+    any_node: whether a run measured a node.
+    notices: lines about the named runs, such as "SIMULATED: …". A stored run with a simulated fault is ignored.
     """
 
     outcomes: list["Outcome"]
     suspects: list["Suspect"]
     disturbed: dict[str, str]
-    seen: bool
+    any_node: bool
     notices: Sequence[str] = ()
 
 
-def named_runs(options: argparse.Namespace) -> Measured:
-    """The facts of the named runs. Raises BadInput."""
+def node_facts_of_runs(options: argparse.Namespace) -> NodeFacts:
+    """The facts about nodes in the runs that the options name, or in all stored runs. Raises BadInput."""
     from ..runs import indexing, known_good
 
-    references = arguments.references_of(options)
+    references = arguments.load_references(options)
     every = stored.find_each(options.paths or folders.reports(folders.prefix()))
     runs = every
     if options.system:
-        here = [tuple(one for one in run.tests if one.partition == options.system) for run in every]
-        runs = [replace(run, tests=tests) for run, tests in zip(every, here, strict=True)]
+        selected = [tuple(one for one in run.tests if one.partition == options.system) for run in every]
+        runs = [replace(run, tests=tests) for run, tests in zip(every, selected, strict=True)]
     found: list[Outcome] = []
-    told: list[Judged] = []
+    named: list[Judged] = []
     measured: list[known_good.Measured] = []
     for run in runs:
         judged = judging.judge_all(run, references, options.reference)
-        told += judged if options.paths else []
+        named += judged if options.paths else []
         written = run.path.stat().st_mtime if run.path.is_file() else time.time()
         for one in judged:
             for row in indexing.test_rows(one, indexing.start_time(one, run.started, written)):
@@ -205,15 +216,15 @@ def named_runs(options: argparse.Namespace) -> Measured:
                     cases = known_good.parse_cases(row["cases"])
                     about = (row[name] for name in ("node", "test", "started", "verdict"))
                     found += known_good.test_outcomes(*about, cases, row["components"])
-    there = {short(one.node) for one in measured}
+    nodes = {short(one.node) for one in measured}
     suspects = [
-        one for one in suspects_of(options, every, references) if not options.system or short(one.node) in there
+        one for one in flagged_components(options, every, references) if not options.system or short(one.node) in nodes
     ]
-    return Measured(found, suspects, known_good.streak_sentences(measured), bool(there), words.notices(told))
+    return NodeFacts(found, suspects, known_good.streak_sentences(measured), bool(nodes), words.notices(named))
 
 
-def stored_runs(options: argparse.Namespace) -> Measured:
-    """The facts of all stored runs, by their index. Raises BadInput."""
+def node_facts_from_index(options: argparse.Namespace) -> NodeFacts:
+    """The facts about nodes in all stored runs, read from their index. Raises BadInput."""
     from ..runs import index
 
     prefix = folders.prefix()
@@ -225,15 +236,15 @@ def stored_runs(options: argparse.Namespace) -> Measured:
             found.single_node_outcomes(options.system),
         )
         if not options.system:
-            return Measured(outcomes, suspects, found.disturbance_streaks(), bool(folders.reports(prefix)))
-        # a suspect is called as the last run of any partition did: with its domain, or without
-        there = {short(node) for node in (*found.states(options.system), *(one.node for one in outcomes))}
-        suspects = [one for one in suspects if short(one.node) in there]
-        return Measured(outcomes, suspects, found.disturbance_streaks(), bool(there))
+            return NodeFacts(outcomes, suspects, found.disturbance_streaks(), bool(folders.reports(prefix)))
+        # the runs of other partitions may name the same node with its domain, or without
+        nodes = {short(node) for node in (*found.states(options.system), *(one.node for one in outcomes))}
+        suspects = [one for one in suspects if short(one.node) in nodes]
+        return NodeFacts(outcomes, suspects, found.disturbance_streaks(), bool(nodes))
 
 
-def cells_of(judged: list[Judged]) -> "pandas.DataFrame":
-    """A row for each cell that applies, with the columns COLUMNS; for a test without cells, a row with the reason."""
+def cell_table(judged: list[Judged]) -> "pandas.DataFrame":
+    """The columns COLUMNS with a row per cell that applies; for a test without cells, a row with the reason."""
     import pandas
 
     from ..runs import table
@@ -244,46 +255,41 @@ def cells_of(judged: list[Judged]) -> "pandas.DataFrame":
         head = {"partition": one.test.partition, "run": str(one.test.path or ""), "check": one.test.name}
         head |= {"started": record["started"], "host": record["host"]["name"]} if record else {}
         if one.verdict_beyond_cells is not None:
-            said = {"testcase": one.test.testcase or one.test.name, "verdict": words.WORDS[one.verdict]}
-            found.append(pandas.DataFrame([{**head, **said, "reason": clean("; ".join(one.reasons))}]))
+            row = {"testcase": one.test.testcase or one.test.name, "verdict": words.WORDS[one.verdict]}
+            found.append(pandas.DataFrame([{**head, **row, "reason": clean("; ".join(one.reasons))}]))
         for result, matrix in one.matrices:
             if matrix.whole is not None:
                 found.append(table.judged_table(one, matrix))
                 continue
             assert matrix.matrix.external is not None
-            said = {"testcase": result["testcase"], "verdict": words.WORDS[one.matrix_verdict(matrix)]}
-            said["reason"] = matrix.problem or f"its cells are in {matrix.matrix.external.name}, a NumPy file"
-            found.append(pandas.DataFrame([{**head, **said}]))
+            row = {"testcase": result["testcase"], "verdict": words.WORDS[one.matrix_verdict(matrix)]}
+            row["reason"] = matrix.problem or f"its cells are in {matrix.matrix.external.name}, a NumPy file"
+            found.append(pandas.DataFrame([{**head, **row}]))
     frames = [frame.reindex(columns=list(COLUMNS)).astype(COLUMNS) for frame in found]
     every = pandas.concat(frames, ignore_index=True)
-    for name in texts():
+    for name in TEXT_COLUMNS:  # may contain text of other programs
         every[name] = every[name].map(clean, na_action="ignore")
     return every
 
 
-def texts() -> list[str]:
-    """The columns of text, which may contain texts of other programs."""
-    return [name for name, kind in COLUMNS.items() if kind == "string"]
-
-
 def to_csv(exported: Exported) -> bytes:
-    """CSV by RFC 4180 with line feeds, without texts that a spreadsheet would evaluate."""
-    every = cells_of(exported.analysis.judged)
-    for name in texts():
+    """CSV of RFC 4180 with line feeds. A spreadsheet evaluates none of its texts."""
+    every = cell_table(exported.analysis.judged)
+    for name in TEXT_COLUMNS:
         every[name] = every[name].map(plain_text, na_action="ignore")
     return every.to_csv(index=False, lineterminator="\n").encode()
 
 
 def plain_text(text: str) -> str:
-    """The text, quoted if a spreadsheet would evaluate it."""
+    """The text, with a quote in front if a spreadsheet would evaluate the text."""
     return f"'{text}" if FORMULA.match(text) else text
 
 
 def to_parquet(exported: Exported) -> bytes:
-    """The same columns as Parquet."""
-    import pyarrow  # noqa: F401  # pandas would say it in many words
+    """The columns COLUMNS as Parquet."""
+    import pyarrow  # noqa: F401  # reports a missing pyarrow in one line; pandas reports it in many lines
 
-    return cells_of(exported.analysis.judged).to_parquet(None, engine="pyarrow", index=False)
+    return cell_table(exported.analysis.judged).to_parquet(None, engine="pyarrow", index=False)
 
 
 def to_prometheus(exported: Exported) -> bytes:
@@ -296,5 +302,4 @@ FORMATS: dict[str, Callable[[Exported], bytes]] = {
     "parquet": to_parquet,
     "prometheus": to_prometheus,
 }
-OF_NODES = ("slurm-exclude", *node_lists.FORMATS)
-WITH_SUSPECTS = ("prometheus",)
+NODE_FORMATS = ("slurm-exclude", *node_lists.FORMATS)

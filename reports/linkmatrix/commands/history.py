@@ -1,10 +1,10 @@
-"""`linkmatrix history`: values over time from ReFrame's reports and kept records, and where their level changed.
+"""`linkmatrix history`: prints the values of stored runs over time, and their changes of level.
 
-The series that became worst come first. A change of level is printed with the recorded changes between its runs:
-driver, CUDA, MPI, kernel, program, host. A single outlier is no change. `--fleet` names the hosts with another driver,
-firmware or link rate, and compares the newest values of similar hosts. The output ends with flagged devices, nodes that
-cannot be judged, and runs that ended without a report. `--component` and `--slot` print the slots of a component,
-or the components of a slot.
+* The series that became worst are printed first. A single outlier is not a change of level.
+* A change of level is printed with the recorded changes between the two runs: driver, CUDA, MPI, kernel, program, host.
+* The output ends with flagged devices, nodes that cannot be judged, and runs that ended without a report.
+* `--fleet` names the hosts with another driver, firmware or link rate, and compares the newest values of similar hosts.
+* `--component` prints the slots of a component, and `--slot` the components of a slot.
 """
 
 import argparse
@@ -37,11 +37,11 @@ from .arguments import Block
 if TYPE_CHECKING:
     import pandas
 
-NOTHING = 3
+NOTHING = 3  # exit code if no stored run contains the chosen cells, as for INCOMPLETE
 
 
 class Series(NamedTuple):
-    """The values of a test case in the order of time. name: the chosen cells, the link class and the variant."""
+    """The values of a test case in order of time. name: the chosen cells, link class and variant, such as "NV18"."""
 
     testcase: str
     size_bytes: int | None
@@ -51,13 +51,16 @@ class Series(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The title, as `headline` has it."""
-        return headline(self.testcase, self.size_bytes, self.name)
+        """The printed title of the series."""
+        return series_title(self.testcase, self.size_bytes, self.name)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The cells of a matrix whose median is a value: a pair, or those of a source, destination, node or link class."""
+    """The cells whose median is a value of a series. Empty fields select all cells of each link class.
+
+    cell: (source, destination). row: a source. column: a destination.
+    """
 
     cell: tuple[str, str] | None = None
     row: str = ""
@@ -67,10 +70,11 @@ class Choice:
 
     @property
     def name(self) -> str:
-        """The choice in words; "" for each link class."""
+        """The choice in words, such as "gpu0->gpu1" or "row gpu0"; "" for whole link classes."""
+        if self.cell:
+            return f"{self.cell[0]}->{self.cell[1]}"
         named = {"row": self.row, "column": self.column, "node": self.node}
-        said = next((f"{word} {value}" for word, value in named.items() if value), "")
-        return f"{self.cell[0]}->{self.cell[1]}" if self.cell else said
+        return next((f"{word} {value}" for word, value in named.items() if value), "")
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -90,17 +94,17 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--fleet",
         action="store_true",
-        help="compare each pair of each host with the same pair of the other hosts, outliers first",
+        help="compare each pair of each host with the same pair of other hosts, outliers first",
     )
     command.add_argument("--plot", type=path_of, metavar="DIR", help="write a picture of each series into this folder")
     command.set_defaults(command=run_history)
 
 
 def run_history(options: argparse.Namespace) -> int:
-    """Prints the series that became worst, flagged components, and runs without a report. Raises BadInput."""
+    """Prints series, flagged components and runs without a report. Raises BadInput."""
     choice = choice_of(options)
     if options.component is not None or options.slot is not None:
-        return of_part_or_place(options)
+        return print_component_or_slot(options)
     if options.fleet and options.plot:
         raise BadInput("--plot draws values over time, and --fleet compares the newest values: use one of them")
     prefix, screen = folders.prefix(), Screen()
@@ -112,10 +116,10 @@ def run_history(options: argparse.Namespace) -> int:
             medians, named = found.medians(), found.suspects(options.clean_runs, written)
             ending = [*(f"{node} {why}" for node, why in found.disturbance_streaks().items()), *found.notes]
     else:
-        runs = list(runs_of(options))
+        runs = list(recorded_runs(options))
         medians = over_runs.frame([] if options.fleet else medians_of(runs, choice))
-        named = suspects(runs, arguments.references_of(options), options.reference, options.clean_runs, written)
-        ending = [] if options.paths else of_all_runs()
+        named = suspects(runs, arguments.load_references(options), options.reference, options.clean_runs, written)
+        ending = [] if options.paths else ending_sentences()
     if options.fleet:
         tests = [test for run in runs for test in run.tests]
         newest = [(test.partition, record) for test, record in newest_first(tests)]
@@ -142,13 +146,13 @@ def run_history(options: argparse.Namespace) -> int:
 
 
 def is_indexed(options: argparse.Namespace) -> bool:
-    """Whether the index has all that the options select; if not, the records of the runs are read."""
-    by_record = ("paths", "since", "system", "reference", "references", "cell", "row", "column", "node", "fleet")
-    return not any(getattr(options, name) for name in by_record) and bool(folders.reports(folders.prefix()))
+    """Whether the index contains all values that the options select. The other values are read from records."""
+    from_records = ("paths", "since", "system", "reference", "references", "cell", "row", "column", "node", "fleet")
+    return not any(getattr(options, name) for name in from_records) and bool(folders.reports(folders.prefix()))
 
 
-def of_all_runs() -> Iterator[str]:
-    """Sentences on nodes that cannot be judged, and on runs that ended without a report. Raises BadInput."""
+def ending_sentences() -> Iterator[str]:
+    """Sentences about nodes that cannot be judged, and about runs that ended without a report. Raises BadInput."""
     prefix = folders.prefix()
     if folders.reports(prefix):
         from ..runs import index
@@ -158,23 +162,23 @@ def of_all_runs() -> Iterator[str]:
     yield from missing_runs.missing_run_sentences(prefix)
 
 
-def of_part_or_place(options: argparse.Namespace) -> int:
-    """Prints the history of a component or slot. Raises BadInput."""
-    ignored = {"testcase": options.testcase, "class": options.link_class, "fleet": options.fleet, "plot": options.plot}
-    given = next((name for name, value in ignored.items() if value), None)
+def print_component_or_slot(options: argparse.Namespace) -> int:
+    """Prints the history of the component or slot that the options name. Raises BadInput."""
+    refused = {"testcase": options.testcase, "class": options.link_class, "fleet": options.fleet, "plot": options.plot}
+    given = next((name for name, value in refused.items() if value), None)
     if given:
         raise BadInput(
-            f"--{given} selects values, and --component and --slot select a component or slot: leave one out"
+            f"--{given} selects values, and --component and --slot do not print values: omit one of them"
         )
     if options.component is not None and not options.component.strip():
         raise BadInput("--component '' is not a serial number or UUID: copy it from `linkmatrix show`")
     place = parse_slot(options.slot, "--slot") if options.slot is not None else None
     written = notes.load(folders.prefix())
-    found = list(found_of(options, place))
+    evidence = list(flag_evidence(options, place))
     if place is not None:
-        lines = over_time.slot_history(found, place, options.clean_runs, written)
+        lines = over_time.slot_history(evidence, place, options.clean_runs, written)
     else:
-        lines = over_time.part_history(found, options.component, options.clean_runs, written)
+        lines = over_time.part_history(evidence, options.component, options.clean_runs, written)
     screen = Screen()
     screen.lines(*lines)
     if not lines:
@@ -182,11 +186,14 @@ def of_part_or_place(options: argparse.Namespace) -> int:
     return 0 if lines else NOTHING
 
 
-def found_of(options: argparse.Namespace, place: Slot | None) -> Iterator[RunFlags]:
-    """The flags and clean scopes of the chosen runs; of all stored runs by the index. Raises BadInput."""
+def flag_evidence(options: argparse.Namespace, place: Slot | None) -> Iterator[RunFlags]:
+    """The flagged and the clean components of each chosen run. Raises BadInput.
+
+    Without options that select runs, the index finds the runs with the slot's node or with the component.
+    """
     if options.paths or options.since or options.system or options.reference or options.references:
-        references = arguments.references_of(options)
-        yield from (flags_in_run(run, references, options.reference) for run in runs_of(options))
+        references = arguments.load_references(options)
+        yield from (flags_in_run(run, references, options.reference) for run in recorded_runs(options))
         return
     from ..runs import index
 
@@ -197,7 +204,7 @@ def found_of(options: argparse.Namespace, place: Slot | None) -> Iterator[RunFla
 
 
 def series_of(medians: "pandas.DataFrame", choice: Choice, testcases: set[str]) -> list[Series]:
-    """The chosen series. testcases: their test cases, none for all."""
+    """The chosen series. testcases: names of test cases; an empty set for all."""
     import pandas
 
     if testcases:
@@ -213,20 +220,20 @@ def series_of(medians: "pandas.DataFrame", choice: Choice, testcases: set[str]) 
 
 
 def series_blocks(found: Iterable[Series]) -> list[Block]:
-    """What is printed about each series."""
+    """The printed block of each series."""
     return [
         Block(one.title, over_time.worst_change(one.points, one.unit), over_time.lines(one.points, one.unit))
         for one in found
     ]
 
 
-def headline(testcase: str, size: int | None, *names: str) -> str:
-    """The title of a series: "device_to_device_memcpy_write_ce (512 MiB), NV18"."""
+def series_title(testcase: str, size: int | None, *names: str) -> str:
+    """The title of a series, such as "device_to_device_memcpy_write_ce (512 MiB), NV18"."""
     return f"{testcase} ({units.size(size)}), {' '.join(filter(None, names))}"
 
 
 def pictures(found: Iterable[Series], folder: Path) -> list[Path]:
-    """Writes a PNG and an SVG of each series, and returns their paths. Raises OSError."""
+    """Writes a PNG and an SVG file per series, and returns their paths. Raises OSError."""
     from ..show import plot
 
     paths: list[Path] = []
@@ -240,7 +247,7 @@ def pictures(found: Iterable[Series], folder: Path) -> list[Path]:
 
 
 def choice_of(options: argparse.Namespace) -> Choice:
-    """The choice from the options. Raises BadInput."""
+    """The choice from --cell, --row, --column, --node and --class. Raises BadInput."""
     cell = None
     if options.cell:
         pair = options.cell.split("->")
@@ -250,62 +257,62 @@ def choice_of(options: argparse.Namespace) -> Choice:
     return Choice(cell, options.row or "", options.column or "", options.link_class, options.node or "")
 
 
-def runs_of(options: argparse.Namespace) -> Iterator[Run]:
-    """The runs with the selected tests that have a record, without simulated faults. Raises BadInput."""
+def recorded_runs(options: argparse.Namespace) -> Iterator[Run]:
+    """The selected runs with their tests that have a record without a simulated fault. Raises BadInput."""
     for run in arguments.selected_runs(options):
         tests = (test for test in run.tests if test.record is not None and not simulated_fault(test.record))
         yield replace(run, tests=tuple(tests))
 
 
 def medians_of(runs: Iterable[Run], choice: Choice) -> Iterator[over_runs.Median]:
-    """The median of the chosen cells of each link class of all results."""
+    """The medians of the chosen cells of all tests, one per link class of each result."""
     by_class = choice == Choice(link_class=choice.link_class)
     for test in (test for run in runs for test in run.tests):
 
         def values_of(matrix: Matrix, test: Test = test) -> dict[str, float]:
-            return chosen(test, matrix, choice).groupby("link_class", sort=False)["value"].median().to_dict()
+            return chosen_cells(test, matrix, choice).groupby("link_class", sort=False)["value"].median().to_dict()
 
         yield from over_runs.medians(test, None if by_class else values_of)
 
 
 def newest_first(tests: Iterable[Test]) -> list[tuple[Test, dict[str, Any]]]:
-    """(test, record) of the tests with records, the newest first."""
+    """[(test, record)] of the tests with a record, newest first."""
     found = [(test, test.record) for test in tests if test.record is not None]
     return sorted(found, key=lambda one: one[1]["started"], reverse=True)
 
 
 def fleet_blocks(tests: Iterable[Test], choice: Choice, testcases: set[str], groups: dict[str, str]) -> Iterator[Block]:
-    """A block for each test case and link class. groups: {host: the facts that distinguish it in its partition}.
+    """A block per test case, link class and group of hosts. Hosts are compared with hosts of the same group.
 
-    Hosts are compared with hosts of the same group.
+    groups: {host: the hardware and software that distinguish the host in its partition}.
     """
     import pandas
 
     from ..show import nodes
 
     placed, floors = [], {}
-    for test, record, result in results_of(tests, testcases):
+    for test, record, result in chosen_results(tests, testcases):
         matrix = from_result(result)
-        apart = distinguishing_words(record, result, test.variant)
-        cells = nodes.with_positions(record, chosen(test, matrix, choice))
-        placed.append(cells.assign(link_class=cells["link_class"] + apart))
+        variant = distinguishing_words(record, result, test.variant)
+        cells = nodes.with_positions(record, chosen_cells(test, matrix, choice))
+        placed.append(cells.assign(link_class=cells["link_class"] + variant))
         for name in matrix.class_names:
-            floors[result["testcase"], name + apart] = min(reference_floor(result, name, record["backend"]))
+            floors[result["testcase"], name + variant] = min(reference_floor(result, name, record["backend"]))
     if not placed:
         return
     newest = nodes.newest(pandas.concat(placed, ignore_index=True))
     newest["floor"] = [floors[case] for case in zip(newest["testcase"], newest["link_class"], strict=True)]
     newest["group"] = newest["of_host"].map(lambda host: groups.get(host, ""))
     for (testcase, size, unit, name), of_case in newest.groupby(nodes.CASE, dropna=False, sort=False):
-        alike = sorted(of_case.groupby("group"), key=lambda item: (-item[1]["of_host"].nunique(), item[0]))
-        for group, of_group in alike:
-            title = headline(testcase, None if pandas.isna(size) else int(size), choice.name, name)
+        largest_first = sorted(of_case.groupby("group"), key=lambda item: (-item[1]["of_host"].nunique(), item[0]))
+        for group, of_group in largest_first:
+            title = series_title(testcase, None if pandas.isna(size) else int(size), choice.name, name)
             title += f" with {group}" if group else ""
             yield Block(title, nodes.worst_outlier(of_group, unit), nodes.host_lines(of_group, unit))
 
 
-def results_of(tests: Iterable[Test], testcases: set[str]) -> Iterator[tuple[Test, dict[str, Any], dict[str, Any]]]:
-    """(test, record, result) of all results, or of some test cases."""
+def chosen_results(tests: Iterable[Test], testcases: set[str]) -> Iterator[tuple[Test, dict[str, Any], dict[str, Any]]]:
+    """(test, record, result) of the results of these test cases; of all results if `testcases` is empty."""
     for test in tests:
         record = test.record or {"results": []}
         for result in record["results"]:
@@ -313,8 +320,11 @@ def results_of(tests: Iterable[Test], testcases: set[str]) -> Iterator[tuple[Tes
                 yield test, record, result
 
 
-def chosen(test: Test, matrix: Matrix, choice: Choice) -> "pandas.DataFrame":
-    """The chosen cells that were measured, as in runs/table.py; none of a matrix that does not fit into memory."""
+def chosen_cells(test: Test, matrix: Matrix, choice: Choice) -> "pandas.DataFrame":
+    """The measured cells of the choice, with the columns of runs/table.py.
+
+    The table is empty for a matrix that does not fit into memory.
+    """
     from ..runs import table
 
     cells = (

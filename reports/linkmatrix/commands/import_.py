@@ -1,4 +1,4 @@
-"""`linkmatrix import`: converts the output of other programs to records, one per run."""
+"""`linkmatrix import`: converts the output of other programs to records, one record per run of a program."""
 
 import argparse
 import json
@@ -17,8 +17,8 @@ from ..record.names import Record, parse_size
 from ..record.units import counted
 from ..show.screen import watched
 
-MOST_BYTES = 64 * 1024 * 1024
-UTC = "%Y-%m-%dT%H:%M:%SZ"
+MOST_BYTES = 64 * 1024 * 1024  # of an imported file
+UTC = "%Y-%m-%dT%H:%M:%SZ"  # the format of times in records
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -40,44 +40,47 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_import(options: argparse.Namespace) -> int:
-    """Writes <out>/<number>/record.json for each run, and prints a line about it. Raises BadInput."""
+    """Writes <out>/<number>/record.json for each run, and prints a line about each record. Raises BadInput."""
     measured = time_of(options.measured) if options.measured else None
     size = parse_size(options.size, "--size") if options.size else None
     with watched(options.files, "files") as files:
-        found = [(file, records_of(file, measured, size)) for file in files]
-    refuse_one_place_for_two(options)
+        found = [(file, converted_records(file, measured, size)) for file in files]
+    refuse_shared_folders(options)
     written = [
-        (folder_of(options.out, file, len(options.files)) / f"{number:02}" / "record.json", one)
+        (records_folder(options.out, file, len(options.files)) / f"{number:02}" / "record.json", one)
         for file, records in found
         for number, one in enumerate(records, start=1)
     ]
-    there = next((path for path, _ in written if path.exists()), None)
-    if there is not None:
-        raise BadInput(f"{there} exists already, and a record is never changed: name another folder with --out")
+    existing = next((path for path, _ in written if path.exists()), None)
+    if existing is not None:
+        raise BadInput(f"{existing} exists already, and a record is never changed: name another folder with --out")
     if options.out and written:
         folder_for(options.out)
     for path, one in written:
         write_whole(path, json.dumps(one, separators=(",", ":")).encode())
-        say(f"{path}: {summary(one)}")
+        say(f"{path}: {summary_line(one)}")
         if one["error"]:
             say(f"  {one['error']}")
     return 0 if all(one["result"] == "PASS" for _, one in written) else EXIT_CODES[Verdict.INCOMPLETE]
 
 
-def refuse_one_place_for_two(options: argparse.Namespace) -> None:
-    """Raises BadInput if the records of a file would overwrite the records of another file."""
-    places: dict[Path, Path] = {}
+def refuse_shared_folders(options: argparse.Namespace) -> None:
+    """Raises BadInput if the records of two files would have the same folder."""
+    files: dict[Path, Path] = {}
     for file in options.files:
-        place = folder_of(options.out, file, len(options.files))
-        other = places.setdefault(place.absolute(), file)
+        folder = records_folder(options.out, file, len(options.files))
+        other = files.setdefault(folder.absolute(), file)
         if other is not file:
             raise BadInput(
-                f"{other} and {file} have the same folder of records, {place}: import each file alone with --out"
+                f"{other} and {file} have the same folder of records, {folder}: import each file alone with --out"
             )
 
 
-def records_of(file: Path, measured: str | None, size: int | None) -> list[Record]:
-    """The validated records of the runs in a file. Raises BadInput with the name of the file."""
+def converted_records(file: Path, measured: str | None, size: int | None) -> list[Record]:
+    """The validated records of the runs in a file. Raises BadInput.
+
+    measured: time of the measurement. size: bytes of a copy. Both replace values that the output lacks.
+    """
     content = read_whole(file, MOST_BYTES)
     text = decoded(content)
     now = datetime.now(timezone.utc).strftime(UTC)
@@ -96,14 +99,14 @@ def clean_name(file: Path) -> str:
 
 
 def time_of(text: str) -> str:
-    """A time in the format of records. Raises BadInput."""
+    """The value of --measured in the format of records. Raises BadInput."""
     try:
         return datetime.strptime(text, UTC).strftime(UTC)
     except ValueError:
         raise BadInput(f"--measured '{text}' is not a time: use UTC, such as 2026-11-21T01:50:22Z") from None
 
 
-def folder_of(out: Path | None, file: Path, files: int) -> Path:
+def records_folder(out: Path | None, file: Path, files: int) -> Path:
     """The folder for the records of a file. out: the value of --out. files: the number of imported files."""
     if out is None:
         folder = file.with_suffix("")
@@ -111,21 +114,21 @@ def folder_of(out: Path | None, file: Path, files: int) -> Path:
     return out / file.stem if files > 1 else out
 
 
-def state_of(one: Record) -> str:
-    """The content of a record without measurements, such as "2 findings", "topology" or "links of 8 devices"."""
+def other_content(one: Record) -> str:
+    """The content of a record without test cases, such as "2 findings", "topology" or "links of 8 devices"."""
     if "findings" in one["imported"]:
         return counted(len(one["imported"]["findings"]), "finding")
     links = any(word not in ("", "X") for row in one["topology"]["link_class"] for word in row)
     return "topology" if links else f"links of {counted(len(one['devices']), 'device')}"
 
 
-def summary(one: Record) -> str:
+def summary_line(one: Record) -> str:
     """The line about a record, such as "nvbandwidth, lines 267 to 530: 30 test cases"."""
-    said = one["imported"]
+    imported = one["imported"]
     names = dict.fromkeys(result["testcase"] for result in one["results"])
     sizes = len({result["size_bytes"] for result in one["results"]})
-    what = [f"{len(names)} test case{'' if len(names) == 1 else 's'}" if names else ""]
-    what += [f"{sizes} sizes" if sizes > 2 else "", "" if names else state_of(one)]
-    place = f"lines {said['lines'][0]} to {said['lines'][1]}"
-    column = f", {said['column']}" if said["column"] else ""
-    return f"{said['program']}{column}, {place}: {', '.join(filter(None, what))}"
+    content = counted(len(names), "test case") if names else other_content(one)
+    content += f", {sizes} sizes" if sizes > 2 else ""
+    column = f", {imported['column']}" if imported["column"] else ""
+    first, last = imported["lines"]
+    return f"{imported['program']}{column}, lines {first} to {last}: {content}"

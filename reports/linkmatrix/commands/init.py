@@ -1,4 +1,4 @@
-"""`linkmatrix init`: creates the folder of a site. Upgrades of this package do not change this folder."""
+"""`linkmatrix init`: creates the folder of a site. Upgrades of linkmatrix do not change this folder."""
 
 import argparse
 import difflib
@@ -12,8 +12,7 @@ from ..errors import BadInput, clean, say
 from ..files import path_of, write_whole
 from ..record import units
 
-#: The settings that ReFrame reads in the folder. They load the rest from the package, so an upgrade of the package
-#: is an upgrade of the folder.
+#: The config/settings.py of a site. It loads the shipped settings, so an upgrade of the package changes the settings.
 SETTINGS = '''"""Configuration of this site: systems, references and topologies. The package contains the rest."""
 
 from pathlib import Path
@@ -29,7 +28,7 @@ One file per system, as `linkmatrix detect --scheduler auto` writes it on a logi
 shipped file replaces the shipped file.
 """
 #: folders of config that are copied into a new site, and that upgrades do not change
-COPIED = ("references", "topology")
+COPIED_FOLDERS = ("references", "topology")
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -42,43 +41,43 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--diff",
         action="store_true",
-        help="print how the files of DIR differ from those of this version; change nothing",
+        help="print how the files of DIR differ from the files of this version; change nothing",
     )
     command.set_defaults(command=run_init)
 
 
 def run_init(options: argparse.Namespace) -> int:
     """Creates the missing files and prints the next step. Raises BadInput, OSError."""
-    folder = for_site(Path(os.path.abspath(options.folder)))
+    folder = checked_folder(Path(os.path.abspath(options.folder)))
     settings = folder / "config" / "settings.py"
     if settings.exists() and "linkmatrix.suite" not in settings.read_text(encoding="utf-8", errors="replace"):
         raise BadInput(f"{folder} has a config/settings.py that linkmatrix init did not write: name another folder")
     texts = {settings: SETTINGS, folder / ".gitignore": IGNORED, folder / "config" / "systems" / "README.md": SYSTEMS}
-    contents = {path: text.encode() for path, text in texts.items()} | shipped(folder / "config")
+    contents = {path: text.encode() for path, text in texts.items()} | shipped_files(folder / "config")
     if options.diff:
         return show_differences(folder, contents)
     if (folder / "checks").exists() and not (folder / "checks").is_symlink():
         raise BadInput(f"{folder / 'checks'} is not a link: move it away, then run the command again")
-    around = next((place for place in folder.parents if (place / "config" / "settings.py").exists()), None)
-    if around and not settings.exists():  # an existing site is updated
-        raise BadInput(f"{folder} is inside {around}, which is a clone or a site: name a folder outside")
-    made = [path for path in contents if not path.exists()]
-    for path in made:
+    outer = next((parent for parent in folder.parents if (parent / "config" / "settings.py").exists()), None)
+    if outer and not settings.exists():  # an existing site is updated
+        raise BadInput(f"{folder} is inside {outer}, which is a clone or a site: name a folder outside")
+    missing = [path for path in contents if not path.exists()]
+    for path in missing:
         write_whole(path, contents[path], lasting=False)
     # replaces a link to the checks of an earlier version
     (folder / "checks").unlink(missing_ok=True)
     os.symlink(suite.FOLDER / "checks", folder / "checks")
-    kept = len(contents) - len(made)
-    say(f"{folder}: {units.counted(len(made), 'file')} made" + (f", {kept} unchanged" if kept else ""))
-    there = shlex.quote(str(folder))
-    say(f"next: cd {there} && linkmatrix measure    # or linkmatrix detect, to write a system file of this machine")
+    unchanged = len(contents) - len(missing)
+    say(f"{folder}: {units.counted(len(missing), 'file')} made" + (f", {unchanged} unchanged" if unchanged else ""))
+    cd = f"cd {shlex.quote(str(folder))}"
+    say(f"next: {cd} && linkmatrix measure    # or linkmatrix detect, to write a system file of this machine")
     return 0
 
 
 def show_differences(folder: Path, contents: Mapping[Path, bytes]) -> int:
-    """Prints the differences between a site and the files of this version. Raises BadInput for a folder without a site.
+    """Prints the differences between a site and the files of this version. Raises BadInput if `folder` is no site.
 
-    contents: the files of a new site. Only systems that the site changed are compared.
+    contents: the files of a new site. System files of the site are compared with shipped files of the same name.
     """
     config = folder / "config"
     if not (config / "settings.py").exists():
@@ -99,21 +98,21 @@ def show_differences(folder: Path, contents: Mapping[Path, bytes]) -> int:
     return 0
 
 
-def for_site(folder: Path) -> Path:
-    """Returns the folder. Raises BadInput if its path cannot be used, or if a file has the name of a needed folder."""
+def checked_folder(folder: Path) -> Path:
+    """Returns the folder. Raises BadInput if its path cannot be used, or if a needed folder exists as a file."""
     suite.usable(folder)
     if clean(str(folder)) != str(folder):
         raise BadInput(f"{folder} has unprintable characters in its path: name another folder")
-    inside = [folder / "config", *(folder / "config" / name for name in (*COPIED, "systems"))]
-    for place in (folder, *folder.parents, *inside):
-        if os.path.lexists(place) and not place.is_dir():  # a link that leads nowhere, too
-            raise BadInput(f"{place} is not a folder: name a new or an existing folder")
+    inside = [folder / "config", *(folder / "config" / name for name in (*COPIED_FOLDERS, "systems"))]
+    for path in (folder, *folder.parents, *inside):
+        if os.path.lexists(path) and not path.is_dir():  # or a dangling link
+            raise BadInput(f"{path} is not a folder: name a new or an existing folder")
     return folder
 
 
-def shipped(config: Path) -> dict[Path, bytes]:
-    """{path in the folder config of a site: content} of the shipped files that a new site gets."""
-    home = suite.FOLDER / "config"
-    listed = [Path(line.split()[1]) for line in (home / "SHA256SUMS").read_text(encoding="utf-8").splitlines()]
-    names = [path.relative_to("config") for path in listed if path.parts[1] in COPIED]
-    return {config / name: (home / name).read_bytes() for name in names}
+def shipped_files(config: Path) -> dict[Path, bytes]:
+    """{path in a site: content} of the shipped files that a new site gets. config: the folder config of the site."""
+    source = suite.FOLDER / "config"
+    listed = [Path(line.split()[1]) for line in (source / "SHA256SUMS").read_text(encoding="utf-8").splitlines()]
+    names = [path.relative_to("config") for path in listed if path.parts[1] in COPIED_FOLDERS]
+    return {config / name: (source / name).read_bytes() for name in names}

@@ -1,6 +1,7 @@
-"""`linkmatrix measure`, the command of `make run`: the checks that fit this machine, a summary, and the report.
+"""`linkmatrix measure`: measures the test cases that fit this machine, prints a summary, and writes the page.
 
-This command requires no references and does not compare with earlier runs. `linkmatrix run` does both.
+The command needs no references, and does not compare with earlier runs. `linkmatrix run` does both. `make run` calls
+this command.
 """
 
 import argparse
@@ -21,12 +22,12 @@ from ..show import summary
 from ..show.analysis import Analysis
 from ..site import environment
 from . import begin, run_options, run_summary
-from .retention import without_programs
+from .retention import remove_programs
 
 PASS, FAIL, BAD_INPUT, INCOMPLETE, CANNOT = range(5)  # exit codes
-MOST_NOTES = 2
+MOST_NOTES = 2  # printed notes about the run
 TIMEOUT = 24 * 3600.0  # seconds
-LIST = "reframe -C config/settings.py -c checks -R -l"
+LIST = "reframe -C config/settings.py -c checks -R -l"  # lists the tests
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -42,34 +43,31 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_measure(options: argparse.Namespace) -> int:
-    """Returns the exit code of the verdict; 2 for a refused option; 4 if nothing began or nothing can be shown.
-
-    Raises BadInput.
-    """
+    """Returns the exit code of the verdict, or 4 if nothing began or there is nothing to show. Raises BadInput."""
     prefix = folders.prefix()
-    # identifies the report of this run among the reports of concurrent runs
+    # the stamp identifies the report of this run among the reports of concurrent runs
     stamp = f"measure-{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
     words = ["linkmatrix", "measure", *run_options.measuring_words(options)]
     words += ["--", *options.more] if options.more else []
     selection = [*modes.session_extras(words, measure=stamp), *modes.default_selection(options.more)]
     selection += [*run_options.measuring(options), *options.more]
     try:
-        program = begin.reframe(options.reframe)
+        program = begin.find_reframe(options.reframe)
         command = [program, *run_options.load_options(run_options.ALL_CHECKS), "-r", *selection]
         run_options.check_options(options.more)
-        with begin.alone(prefix, None):
+        with begin.run_lock(prefix, None):
             variables = {**run_options.environment(), "PATH": environment.search_path()}
             variables |= run_options.check_run(program, selection, options.more, folders.repository(), variables)
             code, output = supervise.run(command, folders.repository(), TIMEOUT, variables, options.verbose)
     except begin.NotStarted as why:
         say(f"not started: {why}")
         return CANNOT
-    report = next((path for path in folders.reports(prefix)[::-1] if has(path, stamp)), None)
-    if full := begin.full_disk(prefix):
+    report = next((path for path in folders.reports(prefix)[::-1] if contains_stamp(path, stamp)), None)
+    if full := begin.full_disk_sentence(prefix):
         say(f"INCOMPLETE  {full}" + (f"; this run's report is {report}" if report else ""))
         return CANNOT
     if report is None and code < 0:
-        say("interrupted before a check ended: there is nothing to show")
+        say("interrupted before the first check ended: there is nothing to show")
         return CANNOT
     if report is None and code == 0:
         match = f"matches {shlex.join(options.more)}" if options.more else "fits this machine"
@@ -78,11 +76,11 @@ def run_measure(options: argparse.Namespace) -> int:
     if report is None:
         output.print_last_lines()
         return BAD_INPUT if code == BAD_INPUT else CANNOT  # ReFrame printed the reason
-    without_programs(prefix, report, options.more)
-    return shown(report, code, folders.repository())
+    remove_programs(prefix, report, options.more)
+    return show_and_report(report, code, folders.repository())
 
 
-def has(report: Path, stamp: str) -> bool:
+def contains_stamp(report: Path, stamp: str) -> bool:
     """Whether a report contains the stamp; False for a report that cannot be read."""
     try:
         return stamp.encode() in read_whole(report, MOST_BYTES)
@@ -90,8 +88,8 @@ def has(report: Path, stamp: str) -> bool:
         return False
 
 
-def shown(report: Path, of_reframe: int, repository: Path) -> int:
-    """Prints the summary of a run, writes its page, and returns the exit code."""
+def show_and_report(report: Path, reframe_code: int, repository: Path) -> int:
+    """Prints the summary of a run, writes its page, and returns the exit code. reframe_code: ReFrame's exit code."""
     try:
         run = stored.find(report)
         judged = decide_attempts(run_summary.judged_tests(run, repository))[0]
@@ -99,28 +97,28 @@ def shown(report: Path, of_reframe: int, repository: Path) -> int:
         say(error)
         return CANNOT
     code, page = judging.exit_code(judged), report.with_suffix("") / "report.html"
-    rest = [f"Matrices: linkmatrix show {relative(report)}", how_to_call()]
+    rest = [f"Matrices: linkmatrix show {relative(report)}", commands_line()]
     rest += [f"note: {note}" for note in units.first(run.notes, MOST_NOTES)]
-    if code == PASS and of_reframe != 0:
+    if code == PASS and reframe_code != 0:
         code = INCOMPLETE
-        why = f"ReFrame ended with {of_reframe} though no test case failed: see {supervise.log()}"
+        why = f"ReFrame ended with {reframe_code} though no test case failed: see {supervise.log()}"
         rest.append(f"INCOMPLETE, exit code 3: {why}")
     elif code == INCOMPLETE:
         rest.append("Exit code 3: no fault of the hardware was found.")
     summary.show(Analysis(run, judged), rest, more=1)
     sys.stdout.flush()
-    called("report", report)
+    run_command("report", report)
     say(f"Page: {page if page.is_file() else 'not written'}")
     return code if page.is_file() and code in (PASS, FAIL, INCOMPLETE) else CANNOT
 
 
-def called(command: str, report: Path) -> None:
-    """Calls another command of this program. Its errors are shown, and its output is not."""
+def run_command(command: str, report: Path) -> None:
+    """Runs another command of linkmatrix on a report. Prints its errors, but not its output."""
     words = [sys.executable, "-m", "linkmatrix", command, str(report)]
     variables = {**os.environ, VARIABLE: linkmatrix_command()}
     subprocess.run(words, env=variables, stdout=subprocess.DEVNULL, check=False)
 
 
-def how_to_call() -> str:
-    """A line with the commands that call the programs from this shell, whatever its PATH contains."""
+def commands_line() -> str:
+    """The line about further commands, in words with which the user's shell finds the programs."""
     return f"Other commands: {linkmatrix_command()} --help; {program_command('p2p_matrix')} --help"

@@ -1,7 +1,7 @@
-"""`linkmatrix next`: prints the coverage of a partition, and commands that measure what is due within a budget.
+"""`linkmatrix next`: prints the coverage of a partition, and commands for the next measurements within a budget.
 
-Each node and each pair of leaf switches is measured in turn. The jobs use one or two nodes and have the lowest
-priority. `--submit` runs the commands. The measured part of a preempted job counts, and the rest stays due.
+The commands measure each node and each pair of leaf switches in turn. Their jobs use one or two nodes and have the
+lowest priority. `--submit` runs the commands. If a job is preempted, its completed measurements count.
 """
 
 import argparse
@@ -22,12 +22,13 @@ from ..site import configured, environment
 from ..site import nodes as site_nodes
 from . import arguments
 
-NOTHING = 3
+NOTHING = 3  # exit code if no run is stored, as for INCOMPLETE
 BUDGET = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)[ -]?node-(hour|minute|second)s?")
 SECONDS = {"hour": 3600, "minute": 60, "second": 1}
 MOST_NAMED = 20  # nodes that the output lists with a reason
-LEAST_LIMIT, LIMIT = 300, 3  # time limit of a job: seconds at least, and multiple of the expected duration
-DAYS = 365  # the period of the page
+LEAST_LIMIT = 300  # minimum time limit of a job in seconds
+LIMIT = 3  # time limit of a job as a multiple of its expected duration
+DAYS = 365  # the period that the HTML page shows
 WORST = (0, 3, 4, 2, 1)  # exit codes of runs, from best to worst
 
 
@@ -48,7 +49,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--groups",
         type=path_of,
         metavar="FILE",
-        help="nodes per leaf switch: lines such as leaf1: n[1-32], or Slurm's topology.conf (default: ask Slurm)",
+        help="nodes per leaf switch: lines such as 'leaf1: n[1-32]', or Slurm's topology.conf (default: ask Slurm)",
     )
     command.add_argument(
         "--within",
@@ -58,7 +59,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="a pair of leaf switches is covered if it was measured in the last DAYS (default: 30)",
     )
     command.add_argument("--html", type=path_of, metavar="FILE", help="write the coverage as an HTML page")
-    command.add_argument("--submit", action="store_true", help="run the printed commands, one after the other")
+    command.add_argument("--submit", action="store_true", help="run the printed commands one after the other")
     arguments.add_clean_runs(command)
     command.add_argument(
         "--references", type=path_of, metavar="DIR", help="folder of references (default: config/references)"
@@ -70,26 +71,27 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run_next(options: argparse.Namespace) -> int:
     """Returns 0; 3 if no run is stored; with --submit the exit code of the worst run. Raises BadInput."""
     if not 1 <= options.within <= 3650:
-        raise BadInput("--within: 1 to 3650 days")
-    budget = budget_of(options)
+        raise BadInput(f"--within {options.within}: use 1 to 3650 days")
+    budget = budget_seconds(options)
     from ..runs import coverage, index, patrol
-    from ..runs import notes as written
+    from ..runs import notes as user_notes
 
     folder, notes = options.references or arguments.reference_folder(), []
     with index.open_index(folders.prefix(), folder) as found:
-        there = found.partitions()
-        if not there:
+        partitions = found.partitions()
+        if not partitions:
             say(*(f"note: {note}" for note in found.notes))
             say("There is no stored run. Measure first: linkmatrix run --mode=sweep")
             return NOTHING
-        name = chosen(options.system, there)
-        said, known, leaves = site(options, name, notes)
-        told = written.load(folders.prefix())
-        covered = coverage.coverage(found, name, time.time(), known, leaves, options.clean_runs, told)
-        together = covered.together if configured.node_option(said, ()) else None  # or no job can ask for certain nodes
+        name = chosen_partition(options.system, partitions)
+        partition, known, leaves = scheduler_state(options, name, notes)
+        repairs = user_notes.load(folders.prefix())
+        covered = coverage.coverage(found, name, time.time(), known, leaves, options.clean_runs, repairs)
+        # without an option that is_selective nodes, no job can measure a certain pair of nodes
+        together = covered.together if configured.node_option(partition, ()) else None
         jobs = patrol.plan(covered.nodes, covered.pairs, covered.alone, together, budget or 0.0)
         notes += [*found.notes, *(f"{node} {why}" for node, why in found.disturbance_streaks().items())]
-        for line in [*lines(covered, options.within), *(f"note: {note}" for note in notes)]:
+        for line in [*coverage_lines(covered, options.within), *(f"note: {note}" for note in notes)]:
             say(line)
         if options.html:
             from ..show import coverage as page
@@ -99,16 +101,16 @@ def run_next(options: argparse.Namespace) -> int:
             say(str(options.html))
     if budget is None:
         return 0
-    for line in planned(covered, jobs, budget):
+    for line in plan_lines(covered, jobs, budget):
         say(line)
-    commands = commands_of(jobs, name, said)
+    commands = job_commands(jobs, name, partition)
     for command in commands:
         say(f"$ {shlex.join(command)}", flush=True)
-    return submitted(commands, options) if options.submit else 0
+    return run_commands(commands, options) if options.submit else 0
 
 
-def budget_of(options: argparse.Namespace) -> float | None:
-    """The budget in node-seconds; None without a budget. Raises BadInput."""
+def budget_seconds(options: argparse.Namespace) -> float | None:
+    """The value of --budget in node-seconds; None without the option. Raises BadInput."""
     if options.budget is None:
         if options.submit:
             raise BadInput("--submit needs a budget: add --budget 20-node-hours")
@@ -119,52 +121,54 @@ def budget_of(options: argparse.Namespace) -> float | None:
     return float(match[1]) * SECONDS[match[2]]
 
 
-def chosen(system: str | None, there: Sequence[str]) -> str:
-    """The partition to measure. system: the value of --system. there: partitions with stored runs. Raises BadInput."""
-    if system is None and len(there) > 1:
-        raise BadInput(f"several partitions have stored runs ({', '.join(there)}): choose one with --system {there[0]}")
-    if system is not None and system not in there:
-        raise BadInput(f"--system {system}: no run of this partition is stored: use {', '.join(there)}")
-    return system or there[0]
+def chosen_partition(system: str | None, stored: Sequence[str]) -> str:
+    """The partition to measure. system: the value of --system. stored: partitions with stored runs. Raises BadInput."""
+    if system is None and len(stored) > 1:
+        listed = ", ".join(stored)
+        raise BadInput(f"several partitions have stored runs ({listed}): choose one with --system {stored[0]}")
+    if system is not None and system not in stored:
+        raise BadInput(f"--system {system}: no run of this partition is stored: use {', '.join(stored)}")
+    return system or stored[0]
 
 
-def site(
+def scheduler_state(
     options: argparse.Namespace, name: str, notes: list[str]
 ) -> tuple[dict[str, Any], dict[str, str] | None, dict[str, str]]:
-    """(ReFrame's configuration of the partition, {node: why it accepts no job}, {node: its leaf switch}).
+    """Asks ReFrame and the scheduler about a partition. Raises BadInput.
 
-    {} and None for what is unknown. Adds sentences about the reason to `notes`. Raises BadInput.
+    Returns (ReFrame's configuration of the partition, {node: why the node accepts no job, or ""}, {node: leaf switch}).
+    An unknown configuration is {}; unknown nodes are None. Adds sentences about the causes to `notes`.
     """
     program, repository = environment.program(options.reframe), folders.repository()
-    said: dict[str, Any] = {}
+    partition: dict[str, Any] = {}
     if program and (repository / "config" / "settings.py").is_file():
-        said = configured.partition(program, repository, name)
+        partition = configured.partition(program, repository, name)
     else:
         notes.append(f"the scheduler was not asked, because '{options.reframe}' or config/settings.py is missing here")
     known = None
-    if said and said["scheduler"] != "local":
+    if partition and partition["scheduler"] != "local":
         try:
-            known = configured.nodes_of(said)
+            known = configured.nodes_of(partition)
         except (OSError, BadInput) as error:
             notes.append(f"the nodes of {name} are unknown, so only nodes of stored runs count: {error}")
     if options.nodes:
-        away = known or {}
-        known = {node: away.get(node, "") for node in site_nodes.expand_names(options.nodes)}
-    leaves = configured.read_groups(options.groups) if options.groups else configured.scheduler_groups(said)
-    return said, known, leaves
+        reasons = known or {}
+        known = {node: reasons.get(node, "") for node in site_nodes.expand_names(options.nodes)}
+    leaves = configured.read_groups(options.groups) if options.groups else configured.scheduler_groups(partition)
+    return partition, known, leaves
 
 
-def lines(covered: Any, within: int) -> Iterator[str]:
-    """The lines about the coverage of the partition."""
-    of = f"{units.counted(len(covered.nodes), 'node')}, {units.counted(len(covered.pairs), 'pair')} of leaf switches"
-    yield f"{covered.partition}: {covered.sentence(within)} ({of})"
+def coverage_lines(covered: Any, within: int) -> Iterator[str]:
+    """The lines about the coverage of the partition. covered: a `coverage.Coverage`. within: the value of --within."""
+    size = f"{units.counted(len(covered.nodes), 'node')}, {units.counted(len(covered.pairs), 'pair')} of leaf switches"
+    yield f"{covered.partition}: {covered.sentence(within)} ({size})"
     away = [f"{node.name} ({node.away})" for node in covered.nodes if node.away]
     if away:
         yield f"  {len(away)} accept no job now: {', '.join(units.first(away, MOST_NAMED))}"
 
 
-def planned(covered: Any, jobs: Sequence[Any], budget: float) -> Iterator[str]:
-    """The lines about the planned jobs, their reasons and their cost."""
+def plan_lines(covered: Any, jobs: Sequence[Any], budget: float) -> Iterator[str]:
+    """The lines about the planned jobs, their reasons and their cost. budget: node-seconds."""
     if covered.alone is None:
         yield "the duration of a node is unknown: measure a node first with linkmatrix run --mode=sweep --nodes NODE"
     over_network = [node for node in covered.nodes if node.over_network and not node.away]
@@ -188,30 +192,30 @@ def planned(covered: Any, jobs: Sequence[Any], budget: float) -> Iterator[str]:
         yield from (f"  {one}" for one in units.first(left, MOST_NAMED))
 
 
-def commands_of(jobs: Sequence[Any], name: str, said: dict[str, Any]) -> list[list[str]]:
+def job_commands(jobs: Sequence[Any], name: str, partition: dict[str, Any]) -> list[list[str]]:
     """The command lines: one for all jobs of one node, and one per pair of nodes. Raises BadInput."""
     alone, pairs = ([job for job in jobs if job.kind == kind] for kind in ("node", "pair"))
-    low = configured.low_priority_options(said)
+    low = configured.low_priority_options(partition)
     run = ["linkmatrix", "run", f"--system={name}"]
     found = []
     if alone:
         nodes = ",".join(job.nodes[0] for job in alone)
-        limit = f"node_sweep.time_limit={limit_of(alone[0].seconds)}"
+        limit = f"node_sweep.time_limit={time_limit(alone[0].seconds)}"
         found.append([*run, "--mode=sweep", "--nodes", nodes, "--", "-S", limit, *low])
     for job in pairs:
-        limit = f"crossnode_matrix.time_limit={limit_of(job.seconds)}"
-        pin = configured.node_option(said, job.nodes)
-        found.append([*run, "--mode=pair", "--", "-S", limit, pin, *low])
+        limit = f"crossnode_matrix.time_limit={time_limit(job.seconds)}"
+        on_nodes = configured.node_option(partition, job.nodes)
+        found.append([*run, "--mode=pair", "--", "-S", limit, on_nodes, *low])
     return found
 
 
-def limit_of(seconds: float) -> str:
-    """The time limit of a job with this expected duration, in ReFrame's format, such as "15m"."""
+def time_limit(seconds: float) -> str:
+    """The time limit of a job that is expected to take `seconds`, in ReFrame's format, such as "15m"."""
     return f"{math.ceil(max(LEAST_LIMIT, LIMIT * seconds) / 60)}m"
 
 
-def submitted(commands: Sequence[Sequence[str]], options: argparse.Namespace) -> int:
-    """Runs the commands, one after the other, and returns the worst exit code."""
+def run_commands(commands: Sequence[Sequence[str]], options: argparse.Namespace) -> int:
+    """Runs the commands one after the other, and returns the worst exit code."""
     codes = [0]
     for command in commands:
         split = command.index("--")

@@ -1,7 +1,7 @@
-"""`linkmatrix note`: stores a repair, or another action on a component or slot.
+"""`linkmatrix note`: stores a repair of a component or slot, or another note about it.
 
-Records show swaps of components without a note. A repair starts a new history: earlier flags do not say any more
-whether the component or the slot is at fault.
+A repair starts a new history: earlier flags of the component or slot no longer count. A swap of components needs no
+note, because records contain serial numbers.
 """
 
 import argparse
@@ -19,7 +19,7 @@ EXAMPLES = """examples:
   linkmatrix note --repair --slot n12/3 'cable reseated' --when 2026-11-20T10:00
   linkmatrix note --component 1650324 'sent back, case 4711'
   linkmatrix history --slot n12/3     shows them"""
-PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._-]*")
+COMPONENT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._-]*")
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -43,17 +43,17 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run_note(options: argparse.Namespace) -> int:
     """Stores the note, and prints a warning for each slot that no stored run contains. Raises BadInput."""
     now = datetime.now(timezone.utc)
-    note = note_of(options, f"{now:%Y-%m-%dT%H:%M:%SZ}")
+    note = note_from_options(options, f"{now:%Y-%m-%dT%H:%M:%SZ}")
     notes.add(folders.prefix(), note)
     say(note.sentence())
-    for place in unseen(note):
+    for place in unknown_slots(note):
         named = slot_name(place)
         say(f"note: no stored run contains {named}: if the name is wrong, note it again with the right one")
     return 0
 
 
-def unseen(note: Note) -> list[Slot]:
-    """The slots of a note that no stored run contains; none if the index cannot be read, because the note is stored."""
+def unknown_slots(note: Note) -> list[Slot]:
+    """The slots of a note that no stored run contains. Returns [] if the index cannot be read."""
     try:
         from ..runs import index
 
@@ -63,8 +63,11 @@ def unseen(note: Note) -> list[Slot]:
         return []
 
 
-def note_of(options: argparse.Namespace, now: str) -> Note:
-    """The note from the options. Raises BadInput."""
+def note_from_options(options: argparse.Namespace, now: str) -> Note:
+    """The note that the options describe. now: the present time in UTC, such as "2026-11-20T10:00:00Z".
+
+    Raises BadInput.
+    """
     text = clean(options.text).strip()
     kind = "repair" if options.repair else "note"
     if not (options.slot or options.component):
@@ -73,7 +76,7 @@ def note_of(options: argparse.Namespace, now: str) -> Note:
         raise BadInput("a note needs a text: write what was done, or use --repair")
     if len(text) > notes.MOST_TEXT:
         raise BadInput(f"the text has {len(text)} characters, and {notes.MOST_TEXT} are allowed: shorten it")
-    if options.component is not None and not PART.fullmatch(options.component):
+    if options.component is not None and not COMPONENT_ID.fullmatch(options.component):
         raise BadInput(
             f"--component '{options.component}' is not a serial number, UUID or GUID: copy it from `linkmatrix show`"
         )

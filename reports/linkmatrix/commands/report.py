@@ -1,4 +1,4 @@
-"""`linkmatrix report`: the page of a run, and its heat maps and curves as files; or a certificate to sign."""
+"""`linkmatrix report`: writes the HTML page of a run with heat maps and curves, or a certificate to sign."""
 
 import argparse
 from pathlib import Path
@@ -13,7 +13,7 @@ from ..show import by_size, certificate, charts, collectives, matrix_text, page,
 from ..show.analysis import Analysis
 from . import arguments
 
-FEW = 8  # pictures that are listed one by one
+MOST_LISTED = 8  # of more pictures, only the number is printed
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -31,11 +31,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_report(options: argparse.Namespace) -> int:
-    """Writes the page and the pictures, and prints their paths and the verdict."""
+    """Writes the page and the pictures, prints their paths and the verdict, and returns its exit code."""
     if options.certificate:
         return write_certificate(options)
     run, judged = arguments.judged_run(options)
-    others = arguments.published_beside(options, judged)
+    others = arguments.published_tables(options, judged)
     folder = folder_for(options.out or default_folder(run))
     written: list[Path] = []
     analysis = Analysis(run, judged)
@@ -46,7 +46,7 @@ def run_report(options: argparse.Namespace) -> int:
     html = folder / "report.html"
     write_whole(html, page.render(analysis, lambda *one: drawn.get(one, b""), lines).encode())
     say(html)
-    if len(written) <= FEW:
+    if len(written) <= MOST_LISTED:
         say(*written)
     else:
         say(f"{folder}/*.png, *.svg: {len(written) // 2} heat maps and curves")
@@ -55,31 +55,36 @@ def run_report(options: argparse.Namespace) -> int:
 
 
 def write_certificate(options: argparse.Namespace) -> int:
-    """Writes certificate.html, and certificate.tar for a run that is no bundle. Never replaces one. Raises BadInput."""
+    """Writes certificate.html, and certificate.tar unless the run is a bundle. Raises BadInput.
+
+    An existing certificate is never replaced.
+    """
     if options.more or options.groups or options.against:
         raise BadInput("--certificate accepts one run: omit other runs, --groups and --against")
     if options.path is not None and arguments.is_bundle(options.path):
         archive, folder = options.path, folder_for(options.out or options.path.with_suffix(""))
     else:
-        run, references = stored.find(options.path), arguments.references_at(options)
+        run, references = stored.find(options.path), arguments.references_path(options)
         judging.refuse_unknown(References.load(references), options.reference)
         folder = folder_for(options.out or default_folder(run))
         archive = folder / "certificate.tar"
         write_new(archive, bundle.made(run, references, folders.repository()))
         say(archive)
-    found = bundle.read(archive)
-    one = certificate.certified(found, options.reference)
+    content = bundle.read(archive)
+    signed = certificate.certified(content, options.reference)
     html = folder / "certificate.html"
-    write_new(html, one.page.encode())
-    say(*one.analysis.notices, html, *(f"{words.WORDS[why.verdict]}  {why.sentence}" for why in one.reasons))
-    say(f"SHA-256 of {archive.name}: {found.sha256}", words.WORDS[one.analysis.verdict])
-    return judging.exit_code(one.analysis.judged, one.analysis.verdict, acceptance=True)
+    write_new(html, signed.page.encode())
+    reasons = [f"{words.WORDS[reason.verdict]}  {reason.sentence}" for reason in signed.reasons]
+    say(*signed.analysis.notices, html, *reasons)
+    say(f"SHA-256 of {archive.name}: {content.sha256}", words.WORDS[signed.analysis.verdict])
+    return judging.exit_code(signed.analysis.judged, signed.analysis.verdict, acceptance=True)
 
 
 def draw_maps(analysis: Analysis, folder: Path, written: list[Path]) -> dict[tuple[MatrixVerdict, str], bytes]:
-    """{(matrix, ABSOLUTE or DEVIATION): PNG} of each matrix of the page; adds the paths of the files to `written`.
+    """Draws the heat maps of each matrix. Returns {(matrix, ABSOLUTE or DEVIATION): PNG}.
 
-    The page shows small matrices as tables. Their heat maps are for other documents.
+    Adds the paths of the written files to `written`, as all `draw_` functions do. The page shows small matrices as
+    tables, but their heat maps are written for other documents.
     """
     found: dict[tuple[MatrixVerdict, str], bytes] = {}
     scales = matrix_text.shared(analysis.judged)
@@ -102,10 +107,7 @@ def draw_maps(analysis: Analysis, folder: Path, written: list[Path]) -> dict[tup
 
 
 def draw_curves(judged: list[Judged], folder: Path, written: list[Path]) -> list[tuple[str, bytes]]:
-    """Draw one picture per record, axis and unit with curves.
-
-    Returns (caption, PNG) of each picture, and adds the paths of the files to `written`.
-    """
+    """Draws one picture of curves per record, axis and unit. Returns [(caption, PNG)]."""
     drawn = []
     for one in judged:
         record = one.test.record
@@ -125,7 +127,10 @@ def draw_curves(judged: list[Judged], folder: Path, written: list[Path]) -> list
 def draw_sizes(
     judged: list[Judged], others: dict[str, by_size.Table], folder: Path, written: list[Path]
 ) -> list[tuple[str, bytes]]:
-    """The same of messages between ranks, of all tests and with published series, a picture for each quantity."""
+    """Draws one picture per quantity: curves by message size of all tests, with published series. [(caption, PNG)].
+
+    others: {title of a table: published table}.
+    """
     drawn = []
     headings = dict.fromkeys(filter(None, map(words.heading, judged)))
     for table in by_size.tables(judged):
@@ -136,7 +141,7 @@ def draw_sizes(
 
 
 def draw_scaling(judged: list[Judged], folder: Path, written: list[Path]) -> list[tuple[str, bytes]]:
-    """(caption, PNG) of the charts of each simulation; adds the paths of the files to `written`."""
+    """Draws one picture of charts per simulation. Returns [(caption, PNG)]."""
     drawn = []
     for one in judged:
         record = one.test.record
@@ -150,12 +155,12 @@ def draw_scaling(judged: list[Judged], folder: Path, written: list[Path]) -> lis
 
 
 def default_folder(run: stored.Run) -> Path:
-    """The folder next to a report or record that has its name, so that no report replaces another."""
+    """The folder next to a report or record, with the same name without suffix."""
     return run.path / "linkmatrix-report" if run.path.is_dir() else run.path.with_suffix("")
 
 
 def free_name(name: str, written: list[Path]) -> str:
-    """`name`, with a number where the run has the same test case more than once."""
+    """The name of a new file: `name`, with a number if a written file has this name."""
     taken = {path.stem for path in written}
     return next(
         free for free in (name, *(f"{name}-{count}" for count in range(2, len(taken) + 3))) if free not in taken

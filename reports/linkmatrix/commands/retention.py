@@ -1,4 +1,4 @@
-"""Flags that stored runs leave, and the removal of old reports."""
+"""The flags of components after a run, and the removal of old sessions."""
 
 import shutil
 from collections.abc import Iterator, Sequence
@@ -11,8 +11,8 @@ from ..record import units
 from ..runs import folders
 
 
-def suspect_lines(prefix: Path, clean_runs: int, repository: Path) -> Iterator[str]:
-    """Sentences about the flags of all stored runs, and about nodes that cannot be judged."""
+def flag_lines(prefix: Path, clean_runs: int, repository: Path) -> Iterator[str]:
+    """Sentences about components that all stored runs flag, and about nodes that cannot be judged."""
     try:
         from ..runs import index, notes
     except ModuleNotFoundError as error:
@@ -28,8 +28,8 @@ def suspect_lines(prefix: Path, clean_runs: int, repository: Path) -> Iterator[s
         yield f"note: flags of earlier runs are unknown: {clean(str(error))}"
 
 
-def flagging(prefix: Path, clean_runs: int, repository: Path) -> set[str] | None:
-    """The names of the reports on which present flags depend; None, after a message, if the flags are unknown."""
+def reports_with_flags(prefix: Path, clean_runs: int, repository: Path) -> set[str] | None:
+    """The file names of the reports that prove a present flag. Prints a note and returns None if flags are unknown."""
     folder = repository / "config" / "references"
     try:
         from ..runs import index, notes
@@ -41,10 +41,11 @@ def flagging(prefix: Path, clean_runs: int, repository: Path) -> set[str] | None
         return None
 
 
-def pruned(prefix: Path, keep: int | None, days: int | None, clean_runs: int, repository: Path) -> None:
-    """Removes old sessions: their reports, JUnit files, pages, records and stages.
+def remove_old_sessions(prefix: Path, keep: int | None, days: int | None, clean_runs: int, repository: Path) -> None:
+    """Removes old sessions with their reports, JUnit files, pages, records and stages.
 
-    The report of the session that ended last stays. A report stays as long as a flag depends on it.
+    keep: number of newest sessions to keep. days: maximum age of a session. None disables each rule.
+    The newest report stays, and so do reports on which a flag depends.
     """
     reports = sorted(folders.reports(prefix), key=folders.end_time)[::-1]
     old = set(reports[keep:]) if keep is not None else set()
@@ -52,9 +53,9 @@ def pruned(prefix: Path, keep: int | None, days: int | None, clean_runs: int, re
         outlived, doubtful = folders.expired_files(reports[1:], days)
         old |= set(outlived)
         if left := set(doubtful) - old:
-            said = f"{units.counted(len(left), 'report')} from before a gap of half a year or more"
-            say(f"kept, because the clock may have jumped: {said}; --keep N removes them")
-    flags = flagging(prefix, clean_runs, repository) if old else set()
+            count = f"{units.counted(len(left), 'report')} from before a gap of half a year or more"
+            say(f"kept, because the clock may have jumped: {count}; --keep N removes them")
+    flags = reports_with_flags(prefix, clean_runs, repository) if old else set()
     kept = {path for path in old if flags is None or path.name in flags}
     if kept and flags is not None:
         say(f"kept, because a flag depends on them: {units.counted(len(kept), 'old report')}")
@@ -71,20 +72,20 @@ def pruned(prefix: Path, keep: int | None, days: int | None, clean_runs: int, re
 
 
 def session_folders(prefix: Path, report: Path) -> list[Path]:
-    """The folders of records and stages that a report names, if they are folders of one session in the prefix."""
+    """The folders of records and stages that a report names, except folders that are no session below the prefix."""
     try:
-        said = read_json(report)["session_info"]
-        found = [(parent, Path(said[f"prefix_{parent}"])) for parent in ("output", "stage")]
+        session = read_json(report)["session_info"]
+        found = [(parent, Path(session[f"prefix_{parent}"])) for parent in ("output", "stage")]
     except (BadInput, KeyError, TypeError):
         return []
     prefix = prefix.resolve()
     return [folder for parent, folder in found if folder.resolve().parent == prefix / parent]
 
 
-def without_programs(prefix: Path, report: Path, more: Sequence[str]) -> None:
-    """Removes the programs that ReFrame left in the stage of a session. No verdict needs them.
+def remove_programs(prefix: Path, report: Path, more: Sequence[str]) -> None:
+    """Removes the built programs from the stage of a session, because no verdict needs programs.
 
-    more: the options of ReFrame. With `--keep-stage-files` the programs stay, for `--restore-session`.
+    more: the user's options for ReFrame. With `--keep-stage-files` the programs stay, for `--restore-session`.
     """
     if any(word.startswith("--keep-s") for word in more):
         return

@@ -1,4 +1,7 @@
-"""Checks of ReFrame's options after `--` and of its environment variables, before a run begins."""
+"""Options of commands that start ReFrame, and checks of the user's options for ReFrame before a run begins.
+
+`more` is the list of the user's options for ReFrame, after `--`, in all functions.
+"""
 
 import argparse
 import difflib
@@ -21,11 +24,11 @@ from .begin import NotStarted
 
 #: The paths of all check files, for ReFrame's option -c.
 ALL_CHECKS = ("checks",)
-#: Options that move or change a file which linkmatrix reads after the run.
+#: Options that move or change a file that linkmatrix reads after the run.
 FILES = ("--report-file", "--compress-report")
 #: Options with which ReFrame measures nothing.
 LISTS = re.compile(r"--dry-run|-l|-L|(--list|--list-detailed|--list-tags)(=.*)?|--describe")
-#: Options that separate tests which share a job.
+#: {option that separates the tests of a job: remedy}
 SEPARATING = {
     "--ci-generate": "run 'linkmatrix run --mode=quick' in one CI job, which also writes a JUnit file",
     "--distribute": "run 'linkmatrix run --mode=sweep' for a measurement per node, or set -S on=NODE for one node",
@@ -38,33 +41,33 @@ IGNORED = (
     "RFM_TRAP_JOB_ERRORS",
     "RFM_WARN_AS_ERROR",
 )
-#: Classes of fixtures: ReFrame does not list fixtures.
+#: Classes of fixtures, which ReFrame does not list.
 FIXTURES = (*SESSIONS, "build_linkmatrix")
-SUITE = "suite"  # the variable of a session
-EXTRA_OPTS = "extra_opts"  # the variable of a test for further options of its program
-ANYWHERE = ("--skip-system-check", "--skip-prgenv-check")
-SHORT_SAMPLES = "short_samples"  # the variable of a session
-LEAST_SHORT_SAMPLES = 66  # of each cell, in acceptance
-USUAL_SAMPLES = 7  # of each cell, by src/measure; acceptance takes no fewer
-MOST_SAMPLES, MOST_SECONDS = 10_000, 86_400  # by src/program/option_rows.cpp
-LIST_SECONDS = 300  # time limit of a list of tests
+SUITE = "suite"  # a variable of a session: its tests
+SHORT_SAMPLES = "short_samples"  # a variable of a session: the number of short samples per cell
+EXTRA_OPTS = "extra_opts"  # a variable of a test: further options of its program
+ANYWHERE = ("--skip-system-check", "--skip-prgenv-check")  # list the tests of all systems
+LEAST_SHORT_SAMPLES = 66  # per cell, in acceptance
+USUAL_SAMPLES = 7  # per cell, the default of src/measure and the minimum of acceptance
+MOST_SAMPLES, MOST_SECONDS = 10_000, 86_400  # limits of src/program/option_rows.cpp
+LIST_SECONDS = 300  # time limit of a call of ReFrame that lists tests
 
 
 def add_verbose(command: argparse.ArgumentParser) -> None:
-    """The option that shows ReFrame's output."""
+    """Adds the option --verbose."""
     command.add_argument(
         "-v", "--verbose", action="store_true", help="print ReFrame's output too (its log file always contains it)"
     )
 
 
 def add_reframe(command: argparse.ArgumentParser) -> None:
-    """The path of ReFrame, and further options for ReFrame."""
+    """Adds the option --reframe, and the options for ReFrame after `--`."""
     command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="path of ReFrame (default: reframe)")
     command.add_argument("more", nargs="*", metavar="OPTION", help="options for ReFrame, after --")
 
 
 def add_measuring(command: argparse.ArgumentParser) -> None:
-    """The options about how programs measure, which all measuring commands share."""
+    """Adds the options of measuring programs that all measuring commands share."""
     command.add_argument("--samples", type=int, metavar="N", help=f"samples per cell (default: {USUAL_SAMPLES})")
     command.add_argument(
         "--wait-idle",
@@ -81,32 +84,32 @@ def measuring(options: argparse.Namespace) -> list[str]:
     """The options of ReFrame that correspond to the options of `add_measuring`. Raises BadInput."""
     samples, seconds = options.samples, options.wait_idle
     if samples is not None and not 1 <= samples <= MOST_SAMPLES:
-        raise BadInput(f"--samples {samples}: 1 to {MOST_SAMPLES}")
+        raise BadInput(f"--samples {samples}: use 1 to {MOST_SAMPLES}")
     if seconds is not None and not 0.001 <= seconds <= MOST_SECONDS:
-        raise BadInput(f"--wait-idle {seconds:g}: up to {MOST_SECONDS} seconds")
+        raise BadInput(f"--wait-idle {seconds:g}: use up to {MOST_SECONDS} seconds")
     values = {EXTRA_OPTS: samples and f"--samples,{samples}", "wait_idle": seconds and f"{seconds:g}"}
     values["refuse_busy"] = "yes" if options.refuse_busy else None
     chosen = {variable: value for variable, value in values.items() if value}
     for _, variable, _ in assigned(options.more):
         if variable in chosen:
-            raise BadInput(f"-S {variable}= contradicts an option in front of --: leave one of them out")
+            raise BadInput(f"-S {variable}= contradicts an option in front of --: omit one of the two options")
     return [word for variable, value in chosen.items() for word in ("-S", f"{variable}={value}")]
 
 
 def measuring_words(options: argparse.Namespace) -> list[str]:
-    """The options of `add_measuring` that the user specified, as words of another linkmatrix command."""
+    """The options of `add_measuring` that the user gave, for the command line of another linkmatrix command."""
     words = [] if options.samples is None else [f"--samples={options.samples}"]
     words += [] if options.wait_idle is None else [f"--wait-idle={options.wait_idle:g}"]
     return [*words, *(["--refuse-busy"] if options.refuse_busy else [])]
 
 
 def load_options(paths: Iterable[str]) -> list[str]:
-    """The options with which ReFrame loads the configuration and the check files of these paths."""
+    """The options of ReFrame that load the configuration, and the check files below these paths."""
     return ["-C", "config/settings.py", *(word for path in paths for word in ("-c", path)), "-R"]
 
 
 def check_options(more: Sequence[str], keeps_junit: bool = False) -> None:
-    """Raises BadInput or NotStarted for the first refused option. keeps_junit: linkmatrix reads the JUnit file."""
+    """Raises BadInput or NotStarted for the first refused option. keeps_junit: refuse --report-junit too."""
     if why := refused_option(more):
         raise BadInput(why)
     for word in more:
@@ -124,34 +127,34 @@ def check_options(more: Sequence[str], keeps_junit: bool = False) -> None:
 
 
 def check_acceptance(more: Sequence[str]) -> None:
-    """Raises BadInput if acceptance would take too few samples, or too few short ones to find intermittent links."""
+    """Raises BadInput if an option reduces the samples, or the short samples, below the minimum of acceptance."""
     for scope, variable, value in assigned(more):
         words = value.split(",") if variable == EXTRA_OPTS else []
         if any(True for _ in option_values(words, "--short-samples")):
-            raise BadInput("--short-samples is refused in extra_opts of acceptance, which sets it: leave it out")
+            raise BadInput("--short-samples is refused in extra_opts, because acceptance sets it: omit this option")
         for option in option_values(words, "--samples"):
             if not option.value.isdecimal() or int(option.value) < USUAL_SAMPLES:
                 raise BadInput(
-                    f"--samples {option.value}: acceptance needs at least {USUAL_SAMPLES} samples per cell; leave"
-                    " it out"
+                    f"--samples {option.value}: acceptance needs at least {USUAL_SAMPLES} samples per cell; omit this"
+                    " option"
                 )
         if variable == SHORT_SAMPLES and not (value.isdecimal() and int(value) >= LEAST_SHORT_SAMPLES):
             raise BadInput(
-                f"-S {scope}.{variable}={value}: acceptance needs at least {LEAST_SHORT_SAMPLES} short samples of each"
-                " cell, so that intermittent links show; leave it out"
+                f"-S {scope}.{variable}={value}: acceptance needs at least {LEAST_SHORT_SAMPLES} short samples per"
+                " cell to find intermittent links; omit this option"
             )
 
 
 def environment() -> dict[str, str]:
-    """The environment variables for ReFrame. Prints the names of ignored variables."""
-    left_out = [name for name in IGNORED if name in os.environ]
-    if left_out:
-        say(f"note: ignored {', '.join(left_out)}: the variable changes files that linkmatrix reads after the run")
+    """The environment variables for ReFrame, without IGNORED. Prints a note about ignored variables."""
+    ignored = [name for name in IGNORED if name in os.environ]
+    if ignored:
+        say(f"note: ignored {', '.join(ignored)}: the variable changes files that linkmatrix reads after the run")
     return {name: value for name, value in os.environ.items() if name not in IGNORED}
 
 
 def assigned(more: Sequence[str]) -> list[tuple[str, str, str]]:
-    """(class, variable, value) of each `-S CLASS.VARIABLE=VALUE`; the class is "" in `-S VARIABLE=VALUE`."""
+    """[(class, variable, value)] of the options `-S CLASS.VARIABLE=VALUE`; class is "" for `-S VARIABLE=VALUE`."""
     found = []
     for word in reframe_values(more, "-S", "--setvar"):
         name, _, value = word.partition("=")
@@ -161,11 +164,13 @@ def assigned(more: Sequence[str]) -> list[tuple[str, str, str]]:
 
 
 def without_warnings(options: Sequence[str], more: Sequence[str]) -> list[str]:
-    """The options of a mode, without --warn-as-error if `more` causes harmless warnings.
+    """The options of a mode; --warn-as-error is removed if `more` causes one of these harmless warnings of ReFrame:
 
-    ReFrame warns about each test and fixture that lacks a variable without a class, about the end of --duration, and
-    with --restore-session about the search path that each run sets.
-    The comparison with the manifest then finds tests that ReFrame left out with another warning.
+    * a test or fixture does not have the variable of a `-S` without a class
+    * --duration ended
+    * --restore-session found another search path, which each run sets
+
+    The comparison with the manifest still finds tests that ReFrame left out with another warning.
     """
     warns = any(not scope for scope, _, _ in assigned(more)) or any(
         word.startswith(("--dur", "--rest")) for word in more
@@ -176,14 +181,15 @@ def without_warnings(options: Sequence[str], more: Sequence[str]) -> list[str]:
 def check_run(
     program: str, selection: Sequence[str], more: Sequence[str], folder: Path, environ: Mapping[str, str]
 ) -> dict[str, str]:
-    """Checks the options of a run, and returns the environment variable with the features that the tests need.
+    """Checks `more` against the list of tests. Returns {environment variable: features that the selected tests need}.
 
-    Returns {} if `more` contains no options that select tests.
+    Returns {} if `more` is_selective no tests.
     Raises BadInput if ReFrame refuses an option of `more`, or would ignore a variable, a suite or a path.
-    Prints a note for -S CLASS.NAME=VALUE if no selected test has the class: another selection may have the class.
+    Prints a note about -S CLASS.NAME=VALUE if no selected test has the class.
 
-    program: the command that runs ReFrame, here only to list tests.
-    selection: the options of the run that select tests, with `more`.
+    program: the path of ReFrame.
+    selection: all options of the run that select tests, including `more`.
+    folder: the working directory of ReFrame. environ: its environment variables.
     """
     if not is_selective(more):
         return {}
@@ -193,7 +199,7 @@ def check_run(
     check_suites(program, more, folder, environ)
     tests = json_list(program, [*selection, "--describe"], folder, environ)
     if tests is None:
-        return {}  # the run itself prints why
+        return {}  # the run itself prints the error
     if not tests:
         check_environments(program, selection, folder, environ)
     classes = {str(test.get("@class")) for test in tests}
@@ -209,29 +215,28 @@ def check_run(
         if name in known or scope in FIXTURES:
             continue
         if scope and scope not in classes:
-            said = f"no selected test has the class '{scope}'{suggestion(scope, [*classes, *FIXTURES])}"
-            say(f"note: -S {scope}.{name}={value}: {said}")
+            close = suggestion(scope, [*classes, *FIXTURES])
+            say(f"note: -S {scope}.{name}={value}: no selected test has the class '{scope}'{close}")
             continue
-        meant = f" (is '{SESSIONS[0]}.{name}' meant?)" if name == SUITE else suggestion(name, known)
-        said = f"no selected test has a variable '{name}' that takes this value{meant}"
-        raise BadInput(f"-S {name}={value}: {said}")
+        close = f" (is '{SESSIONS[0]}.{name}' meant?)" if name == SUITE else suggestion(name, known)
+        raise BadInput(f"-S {name}={value}: no selected test has a variable '{name}' that takes this value{close}")
     systems = {word for test in tests for one in cast(list[str], test.get("valid_systems", [])) for word in one.split()}
     return {prebuilt.NEEDED: " ".join(sorted(word[1:] for word in systems if word[0] == "+"))}
 
 
 def check_environments(program: str, selection: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
-    """Raises BadInput for a pattern of -p that matches no environment of the system."""
+    """Raises BadInput for an option -p whose pattern matches no environment of the system."""
     found = json_list(program, [*selection, "--show-config=environments"], folder, environ) or []
     names = sorted({str(one["name"]) for one in found} - {"builtin"})
     for pattern in reframe_values(selection, "-p", "--prgenv"):
         if names and not any(re.search(pattern, name) for name in names):
             raise BadInput(
-                f"-p {pattern}: there is no such environment{suggestion(pattern, names)}: {', '.join(names)}"
+                f"-p {pattern} matches no environment{suggestion(pattern, names)}: use one of {', '.join(names)}"
             )
 
 
 def check_suites(program: str, more: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
-    """Raises BadInput for a suite with unknown words or without tests. A suite may name tests that are not selected."""
+    """Raises BadInput for a suite with unknown words or without tests. The suite may contain tests of other systems."""
     suites = [(scope, value) for scope, variable, value in assigned(more) if scope in SESSIONS and variable == SUITE]
     if not suites:
         return
@@ -249,11 +254,11 @@ def check_suites(program: str, more: Sequence[str], folder: Path, environ: Mappi
         if why := unknown_words_error(value, set().union(*tests)):
             raise BadInput(f"-S {scope}.{why}")
         if value and not any(selects_test(value, words) for words in tests):
-            raise BadInput(f"-S {scope}.suite={value} selects no test")
+            raise BadInput(f"-S {scope}.suite={value} is_selective no test")
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """ " (is 'WORD' meant?)" with the closest known word; "" if none is close."""
+    """A suggestion such as " (is 'WORD' meant?)" with the most similar known word; "" without a similar word."""
     similar = difflib.get_close_matches(word, list(known), 1)
     return f" (is '{similar[0]}' meant?)" if similar else ""
 
@@ -261,9 +266,9 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 def json_list(
     program: str, options: Sequence[str], folder: Path, environ: Mapping[str, str]
 ) -> list[dict[str, object]] | None:
-    """The list that ReFrame prints for --describe (selected tests with their variables) or --show-config.
+    """The JSON list that ReFrame prints with the option --describe (tests and their variables) or --show-config.
 
-    None if ReFrame prints no list. Raises BadInput for ReFrame's errors.
+    Returns None if ReFrame prints no list. Raises BadInput for ReFrame's errors.
     """
     command = [program, *load_options(ALL_CHECKS), *options]
     try:
@@ -274,7 +279,7 @@ def json_list(
         return None
     if done.returncode != 0:
         raise BadInput(f"ReFrame refuses the options: {error_line(done.stdout + done.stderr)}")
-    found = re.search(r"^\[(?=\s*[\]{])", done.stdout, re.MULTILINE)  # site files print lines too
+    found = re.search(r"^\[(?=\s*[\]{])", done.stdout, re.MULTILINE)  # configuration files of a site may print lines
     if found is None:
         return None
     try:
@@ -285,7 +290,7 @@ def json_list(
 
 
 def error_line(text: str) -> str:
-    """The first line of ReFrame's output that begins with `ERROR:`, or else the last line."""
+    """The first line of ReFrame's output that begins with `ERROR:`, otherwise the last line."""
     text = supervise.without_colours(text)
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("Log file(s)")]
     marked = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]

@@ -1,4 +1,4 @@
-"""The verdict of a run that has ended, with its reasons, as `linkmatrix run` prints it."""
+"""Judges a completed run for `linkmatrix run`, and creates the printed lines about its verdict."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -17,30 +17,27 @@ from ..show.analysis import Analysis, rerun_commands
 from ..show.screen import Screen
 from ..site import nodes as site_nodes
 
-MOST_RERUNS = 3  # commands that measure a test case again
-MOST_REASONS, MOST_CHARACTERS = 5, 400
+MOST_RERUNS = 3  # printed commands that measure a test case again
+MOST_REASONS, MOST_CHARACTERS = 5, 400  # printed reasons, and characters of a reason
 
 
 def prepare(repository: Path) -> None:
-    """Loads what the verdict on a run needs: schemas, references and the index of runs.
-
-    This takes half a second. ReFrame needs longer until the first program measures.
-    """
-    with suppress(BadInput, ImportError, OSError):  # the verdict reports each of them
+    """Loads schemas, references and the index of runs while ReFrame starts, which takes longer."""
+    with suppress(BadInput, ImportError, OSError):  # the verdict reports the same errors later
         reading.accepts()
         verdict_file.validator()
-        references(repository)
+        load_references(repository)
         from ..runs import index  # noqa: F401  # its database may be missing
 
 
-def analysed(ran: completeness.EndedRun, options: argparse.Namespace, code: int) -> tuple[Analysis, list[str]]:
-    """(analysis of a run's report, lines that explain it), compared with the manifest of the mode.
+def analyse(ran: completeness.EndedRun, options: argparse.Namespace, code: int) -> tuple[Analysis, list[str]]:
+    """Judges a run, and compares its test cases with the manifest of the mode. Raises BadInput.
 
-    code: the exit code of ReFrame. With --manifest, the manifest is written first. Raises BadInput.
+    Returns (analysis, lines to print). With --manifest, writes the manifest first. code: the exit code of ReFrame.
     """
     if options.manifest:
         say(*completeness.write_manifests(ran, options.manifest, {} if options.with_left_out else None))
-    analysis, lines = analysed_report(ran.report, code, ran.repository)
+    analysis, lines = analyse_report(ran.report, code, ran.repository)
     if options.mode != PAIR and options.nodes in ("", site_nodes.ALL):
         lines += completeness.manifest_lines(ran, analysis.verdict)
     elif options.nodes:
@@ -50,8 +47,8 @@ def analysed(ran: completeness.EndedRun, options: argparse.Namespace, code: int)
     return analysis, lines
 
 
-def analysed_report(report: Path, code: int, repository: Path) -> tuple[Analysis, list[str]]:
-    """As `analysed`, without the comparison with the mode. Raises BadInput."""
+def analyse_report(report: Path, code: int, repository: Path) -> tuple[Analysis, list[str]]:
+    """As `analyse`, without the comparison with the manifest. Raises BadInput."""
     run = stored.find(report)
     judged = judged_tests(run, repository)
     final, passed_later = decide_attempts(judged)
@@ -62,31 +59,31 @@ def analysed_report(report: Path, code: int, repository: Path) -> tuple[Analysis
     lines += [*reason_lines(analysis), *(f"note: {clean(note)}" for note in run.notes)]
     retries = max((one.test.attempt for one in judged), default=0)
     if retries and not any(one.test.rerun for one in judged):
-        again = sorted({one.test.name for one in judged if one.test.attempt})
+        repeated = sorted({one.test.name for one in judged if one.test.attempt})
         count = "1 retry" if retries == 1 else f"{retries} retries"
-        lines.append(f"{count}, of {', '.join(again)[:400]}: a failed attempt counts")
-        lines += [f"  passed when it was repeated: {clean(one)}" for one in passed_later]
+        lines.append(f"{count}, of {', '.join(repeated)[:400]}: a failed attempt counts")
+        lines += [f"  passed in a retry: {clean(name)}" for name in passed_later]
     if code != 0 and all(one.test.result in ("", "pass") for one in judged) and analysis.verdict < Verdict.INCOMPLETE:
         analysis.verdict = Verdict.INCOMPLETE
         lines.append(f"ReFrame ended with {code} though no test case failed: see {supervise.log()}")
-    unsaid = analysis.wants_references or all(words.has_nothing_to_do(one) for one in judged)
-    if unsaid and analysis.verdict in (Verdict.NOT_JUDGED, Verdict.INCOMPLETE):
+    no_rerun = analysis.wants_references or all(words.has_nothing_to_do(one) for one in judged)
+    if no_rerun and analysis.verdict in (Verdict.NOT_JUDGED, Verdict.INCOMPLETE):
         found = units.first([one.text for one in analysis.findings], words.MAX_FINDINGS)
         return analysis, [*lines, *found, " ".join(analysis.assessment), *analysis.steps]
     return analysis, [*lines, *units.first(rerun_lines(judged), MOST_RERUNS)]
 
 
 def rerun_lines(judged: list[Judged]) -> list[str]:
-    """The command that measures each test case again that is DISTURBED, INCOMPLETE or FAIL."""
+    """A line per test case that is DISTURBED, INCOMPLETE or FAIL, with the command that measures it again."""
     failed = (one for one in judged if one.verdict >= Verdict.DISTURBED and one.test.hashcode)
     commands = ((one.test.name, command) for one in failed for command in rerun_commands([one]))
     return list(dict.fromkeys(f"  again: {command}  # {clean(name)}" for name, command in commands))
 
 
 def reason_lines(analysis: Analysis) -> list[str]:
-    """The reasons of tests that were not measured, then those of DISTURBED, INCOMPLETE and FAIL that no cell shows.
+    """A line per reason of tests without measurement, then of other DISTURBED, INCOMPLETE or FAIL tests.
 
-    A line per reason. Nodes of a sweep have lines of their own.
+    Tests of a sweep are left out, because `summary.node_lines` describes each node.
     """
     unmeasured: dict[tuple[str, str], list[str]] = {}
     others: dict[tuple[str, str], list[str]] = {}
@@ -101,7 +98,7 @@ def reason_lines(analysis: Analysis) -> list[str]:
 
 
 def grouped_lines(names: Mapping[tuple[str, str], Sequence[str]]) -> list[str]:
-    """A line per group of tests, at most MOST_REASONS. names: {(first word, reason): names of tests}."""
+    """At most MOST_REASONS lines, one per group of tests. names: {(first word, reason): names of tests}."""
     lines = []
     for (word, reason), (first, *more) in names.items():
         count = f" and {len(more)} more" if more else ""
@@ -110,7 +107,7 @@ def grouped_lines(names: Mapping[tuple[str, str], Sequence[str]]) -> list[str]:
 
 
 def warning_lines(analysis: Analysis) -> list[str]:
-    """The worst cell of each test case that is WARN, with its reason."""
+    """A line per test case that is WARN, with the reason of its worst cell."""
     lines = []
     for one in analysis.judged:
         for result, matrix in one.matrices if one.verdict is Verdict.WARN else ():
@@ -119,17 +116,12 @@ def warning_lines(analysis: Analysis) -> list[str]:
     return units.first(lines, MOST_REASONS)
 
 
-def judged_cases(report: Path, repository: Path) -> list[Judged]:
-    """The test cases of a report, with their verdicts. Raises BadInput."""
-    return judged_tests(stored.find(report), repository)
-
-
 def judged_tests(run: stored.Run, repository: Path) -> list[Judged]:
     """The judged tests of a run, compared with the references of the repository. Raises BadInput."""
-    return judging.judge_all(run, references(repository), None)
+    return judging.judge_all(run, load_references(repository), None)
 
 
-def references(repository: Path) -> References:
-    """The references of the repository, or else those of the package. Raises BadInput."""
+def load_references(repository: Path) -> References:
+    """The references of the repository, otherwise of the package. Raises BadInput."""
     folder = repository / "config" / "references"
     return References.load(folder if folder.is_dir() else None)

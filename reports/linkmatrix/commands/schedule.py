@@ -1,7 +1,7 @@
-"""`linkmatrix schedule`: prints a timer that starts `linkmatrix run`. It installs nothing.
+"""`linkmatrix schedule`: prints a timer that starts `linkmatrix run`. The user installs the printed text.
 
-The printed text contains everything that the run needs of this shell: a timer has a short PATH, no modules and no
-virtual environment. A failed run is mailed.
+A timer has a short PATH, no modules and no virtual environment. The printed text therefore contains the environment
+variables of this shell that the run needs. The timer mails failed runs.
 """
 
 import argparse
@@ -22,19 +22,20 @@ from ..site import configured, environment, machine
 from ..site import scrontab as site_scrontab
 
 TIME = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
-LONGEST = 998  # characters of a command in the crontab of Debian's cron
-DAYS = {"daily": ("*", "*-*-*", ""), "weekly": ("1", "Mon *-*-*", "Mon ")}  # of cron, systemd and `run --scheduled`
-LONGEST_JOB = 25 * 60  # minutes of a job of scrontab; a run lasts 24 hours at most
-RUN_SHARE = 0.96  # of the time limit of that job, in which the run must end: the rest is for its report
-#: Removes the variables of the scrontab job, which would change the jobs that the run submits.
+LONGEST = 998  # maximum length of a command in the crontab of Debian's cron
+#: {value of --every: (day of week for cron, date for systemd, prefix for `run --scheduled`)}
+DAYS = {"daily": ("*", "*-*-*", ""), "weekly": ("1", "Mon *-*-*", "Mon ")}
+LONGEST_JOB = 25 * 60  # maximum time limit of a scrontab job in minutes; a run takes at most 24 hours
+RUN_SHARE = 0.96  # fraction of this time limit for the run; the rest is for its report
+#: Removes the Slurm variables of the scrontab job, because they would change the jobs that the run submits.
 WITHOUT_JOB = "unset $(env | grep -o '^SLURM_[A-Z0-9_]*' | grep -vx SLURM_CONF)"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `schedule`."""
     form = command.add_mutually_exclusive_group(required=True)
-    for name, (_, place) in FORMS.items():
-        form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=place)
+    for name, (_, purpose) in FORMS.items():
+        form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=purpose)
     command.add_argument(
         "--mode", choices=sorted(MODES), default="nightly", help="mode of linkmatrix run (default: nightly)"
     )
@@ -56,7 +57,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_schedule(options: argparse.Namespace) -> int:
-    """Prints the text of one form. Raises BadInput."""
+    """Prints the timer in the chosen form. Raises BadInput."""
     match = TIME.fullmatch(options.at)
     if match is None:
         raise BadInput(f"--at '{options.at}' is not a time of day: use HH:MM, such as 02:30")
@@ -73,7 +74,7 @@ def run_schedule(options: argparse.Namespace) -> int:
 
 
 def refuse_line_breaks(words: Sequence[str]) -> None:
-    """Raises BadInput for a word that would become several lines of a unit or a crontab."""
+    """Raises BadInput for a word with a line break, which would end a line of the unit or crontab."""
     for word in words:
         if re.search(r"[\r\n]", word):
             name, equals, _ = word.partition("=")
@@ -81,9 +82,10 @@ def refuse_line_breaks(words: Sequence[str]) -> None:
 
 
 def command_of(options: argparse.Namespace, hours: float | None = None) -> list[str]:
-    """The command of the timer: the installed program, else this package with this Python, with its environment.
+    """The command that the timer starts, with its environment variables.
 
-    hours: time limit of the run; None for the default.
+    hours: time limit of the run; None for the default. Without an installed `linkmatrix`, the command is
+    `python -m linkmatrix`.
     """
     program = shutil.which("linkmatrix")
     variables = environment.needed_variables() | {"LINKMATRIX_PREFIX": str(folders.prefix().absolute())}
@@ -103,14 +105,14 @@ def command_of(options: argparse.Namespace, hours: float | None = None) -> list[
 
 def shell_line(options: argparse.Namespace, log: Path) -> str:
     """The command for a shell, with its log. If the command fails, only the end of the log is printed."""
-    place, folder, file = (shlex.quote(str(path)) for path in (folders.repository(), log.parent, log))
-    told = f'{{ code=$?; tail -n 20 {file}; echo "linkmatrix ended with $code, its log is "{file}; exit $code; }}'
-    return f"cd {place} && mkdir -p {folder} && {shlex.join(command_of(options))} >>{file} 2>&1 || {told}"
+    repository, folder, file = (shlex.quote(str(path)) for path in (folders.repository(), log.parent, log))
+    report = f'{{ code=$?; tail -n 20 {file}; echo "linkmatrix ended with $code, its log is "{file}; exit $code; }}'
+    return f"cd {repository} && mkdir -p {folder} && {shlex.join(command_of(options))} >>{file} 2>&1 || {report}"
 
 
 def cron(options: argparse.Namespace, hour: int, minute: int) -> str:
-    """Lines of a crontab. cron reads '%' as a line end. Raises BadInput if the command is too long for cron."""
-    text = shell_line(options, folders.prefix().absolute() / "schedule.log").replace("%", r"\%")
+    """The lines of a crontab. Raises BadInput if the command is too long for cron."""
+    text = shell_line(options, folders.prefix().absolute() / "schedule.log").replace("%", r"\%")  # % ends a line
     if len(text) > LONGEST:
         raise BadInput(
             f"the command has {len(text)} characters, and cron allows {LONGEST}: use --systemd or --scrontab"
@@ -120,7 +122,7 @@ def cron(options: argparse.Namespace, hour: int, minute: int) -> str:
 
 
 def systemd(options: argparse.Namespace, hour: int, minute: int) -> str:
-    """A service, its timer and the service that mails a failure, in one text with the names of the files."""
+    """The text of three units: a service, its timer, and a service that mails a failure. Contains their file names."""
     name = f"linkmatrix-{options.mode}"
     command = " ".join(quoted(word) for word in command_of(options))
     return f"""# /etc/systemd/system/{name}.service
@@ -158,33 +160,33 @@ Description=mail the failure of %i to {options.mail}
 
 [Service]
 Type=oneshot
-ExecStart=/bin/sh -c "{TOLD.format(mail=options.mail)}"
+ExecStart=/bin/sh -c "{MAIL_FAILURE.format(mail=options.mail)}"
 """
 
 
-#: Sends a mail by sendmail, else a message to all terminals. In a unit '$$' is a '$', and '%i' the failed unit.
-TOLD = (
+#: Sends a mail with sendmail, otherwise a message to all terminals. In a unit, '%i' is the name of the failed unit.
+MAIL_FAILURE = (
     "{{ echo To: {mail}; echo Subject: %i failed on %H; echo; systemctl status --full --lines=30 %i; }}"
     " | if command -v sendmail >/dev/null; then sendmail -t; else wall; fi"
 )
 
 
 def escaped(text: str) -> str:
-    """A value of a unit: '%' begins a specifier."""
+    """The text for a unit file, in which '%' begins a specifier and '%%' is a percent sign."""
     return text.replace("%", "%%")
 
 
 def quoted(word: str) -> str:
-    """A word of ExecStart= or Environment=."""
+    """A word of a command for ExecStart= of a unit file, in quotes if needed."""
     text = escaped(word).replace("\\", "\\\\").replace('"', '\\"').replace("$", "$$")
     return f'"{text}"' if re.search(r"[\s\"'\\;$]", text) else text
 
 
 def scrontab(options: argparse.Namespace, hour: int, minute: int) -> str:
-    """An entry of scrontab: Slurm runs it as a small job, which submits the others. Raises BadInput.
+    """An entry of scrontab: Slurm starts a small job, which submits the measuring jobs. Raises BadInput.
 
-    The job runs on no node that it measures, and its time limit fits its partition. The entry names the system, because
-    ReFrame takes a system by the name of the login node only.
+    The small job runs on a node that is not measured, and its time limit fits its partition. The entry names the
+    system, because ReFrame can detect the system only on the login node.
     """
     reframe, repository = environment.program("reframe"), folders.repository()
     if reframe is None:
@@ -193,14 +195,14 @@ def scrontab(options: argparse.Namespace, hour: int, minute: int) -> str:
     options.system = options.system or system
     of_slurm = [one for one in measured if reframe_name(one["scheduler"]) in ("slurm", "squeue")]
     chosen = site_scrontab.partition(options.partition, of_slurm, machine.answer)
-    limit = min(LONGEST_JOB, LONGEST_JOB if chosen.limit is None else int(chosen.limit))
+    limit = LONGEST_JOB if chosen.limit is None else min(LONGEST_JOB, int(chosen.limit))
     log = folders.prefix().absolute() / "schedule-%j.log"
     lines = ["# scrontab -e (slurm.conf needs ScronParameters=enable)", *(f"# {note}" for note in chosen.notes)]
     lines += [f"#SCRON {option}" for option in (*chosen.access, "--ntasks=1", f"--time={limit}")]
     lines += [f"#SCRON --job-name=linkmatrix-{options.mode}", f"#SCRON --output={shlex.quote(str(log))}"]
     lines += ["#SCRON --mail-type=FAIL", f"#SCRON --mail-user={options.mail}"]
-    place, command = shlex.quote(str(repository)), shlex.join(command_of(options, limit / 60 * RUN_SHARE))
-    text = f"cd {place} || exit; {WITHOUT_JOB}; {command}"
+    command = shlex.join(command_of(options, limit / 60 * RUN_SHARE))
+    text = f"cd {shlex.quote(str(repository))} || exit; {WITHOUT_JOB}; {command}"
     return "\n".join([*lines, f"{minute} {hour} * * {DAYS[options.every][0]} {text}", ""])
 
 

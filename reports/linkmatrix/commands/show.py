@@ -1,4 +1,4 @@
-"""`linkmatrix show`: a record or the last run in the terminal."""
+"""`linkmatrix show`: prints a run, by default the run that ended last."""
 
 import argparse
 from dataclasses import replace
@@ -20,12 +20,12 @@ def run_show(options: argparse.Namespace) -> int:
     """Prints the run and returns the exit code of its verdict. Raises BadInput."""
     run, judged = arguments.judged_run(options)
     if options.path is None:
-        run = replace(run, notes=(*run.notes, chosen(run)))
-    show(Analysis(run, judged), others=arguments.published_beside(options, judged))
+        run = replace(run, notes=(*run.notes, last_run_note(run)))
+    show(Analysis(run, judged), others=arguments.published_tables(options, judged))
     return judging.exit_code(judged)
 
 
-def chosen(run: stored.Run) -> str:
-    """A sentence that names the shown report. A later session may have written no report, or a report elsewhere."""
+def last_run_note(run: stored.Run) -> str:
+    """The note that names the shown report and its times, because a later session may have written no report."""
     times = f"began {run.started or 'at an unknown time'}, ended {run.ended or 'at an unknown time'}"
     return f"this is the run that ended last, {run.path} ({times}). A session without tests has no report"

@@ -1,4 +1,4 @@
-"""Implements `linkmatrix adopt --use NAME`: later runs of a partition are compared with the table NAME."""
+"""`linkmatrix adopt --use NAME`: from now on, runs of a partition are compared with the table NAME."""
 
 import argparse
 from pathlib import Path
@@ -14,9 +14,9 @@ BY_HAND = 3  # exit code: a person must edit the system file
 
 
 def run_use(options: argparse.Namespace) -> int:
-    """Write the name of an adopted table into a system file.
+    """Writes the name of an adopted table into a system file.
 
-    Returns exit code 3 if a person must write the name. Raises BadInput.
+    Returns exit code 3 if a person must edit the file. Raises BadInput.
     """
     others = [name for name, value in vars(options).items() if value and name not in ("use", "system", "command")]
     if others:
@@ -25,13 +25,13 @@ def run_use(options: argparse.Namespace) -> int:
     names = References.load(repository / "config" / "references").names()
     known = sorted({name.partition("@")[0] for name in names})
     if options.use not in known:
-        raise BadInput(f"--use {options.use}: there is no such table: name one of {', '.join(known)}")
-    place = configured.chosen_partition(begin.reframe(), repository, options.system)
+        raise BadInput(f"--use {options.use}: this table does not exist: use one of {', '.join(known)}")
+    place = configured.chosen_partition(begin.find_reframe(), repository, options.system)
     return use_table(repository, place, options.use)
 
 
 def use_table(repository: Path, place: str, table: str) -> int:
-    """Write the name of a table into the system file of `place`, "system:partition". Returns as `run_use`."""
+    """Writes the name of a table into the system file of `place`, "system:partition". Returns as `run_use`."""
     system, _, partition = place.partition(":")
     systems = [suite.FOLDER / "config" / "systems", repository / "config" / "systems"]
     file = reference_name.system_file(system, systems)
