@@ -1,1 +1,1 @@
-"""The ReFrame checks, one file for each question asked of the machine."""
+"""The ReFrame checks: one module per type of link or property of a machine, and modules that the checks share."""

@@ -1,4 +1,4 @@
-"""Checks between the network adapters of several nodes, each adapter with each."""
+"""The check of each pair of network adapters of several nodes."""
 
 import re
 from collections import defaultdict
@@ -11,9 +11,10 @@ from linkmatrix.judge.verdicts import failed, missing
 
 from .crossnode import crossnode_matrix
 from .expect import rank_faults
-from .rdma import groups_of
+from .rdma import adapter_groups
 
-SCRIPT = "adapter_rank.sh"  # the build puts it next to the programs
+SCRIPT = "adapter_rank.sh"  # the build copies this script next to the programs
+#: A line of the script about the bytes that an adapter moved.
 REPORT = re.compile(
     r"\badapter host=(\S+) rank=(\d+) name=(\S+) sent=(\d+|unknown) received=(\d+|unknown)\s*$", re.MULTILINE
 )
@@ -40,7 +41,7 @@ class adapter_matrix(crossnode_matrix):
 
     def adapter_names(self):
         """The names of a node's adapters, in the order of its ranks. Raises ReframeError for malformed extras."""
-        return [name for group in groups_of(self.current_partition) for name in group.names]
+        return [name for group in adapter_groups(self.current_partition) for name in group.names]
 
     def prepare(self):
         named = len(self.adapter_names())
@@ -53,13 +54,13 @@ class adapter_matrix(crossnode_matrix):
         return replace(super().job_request(), starter=(SCRIPT, "--adapters", ",".join(self.adapter_names())))
 
     def machine_faults(self):
-        return rank_faults(self.record, self.nodes, self.num_tasks_per_node) + self.carried_faults()
+        return rank_faults(self.record, self.nodes, self.num_tasks_per_node) + self.traffic_faults()
 
-    def carried_faults(self):
-        """Reasons if a rank had another adapter than expected, or its adapter moved fewer bytes than the rank."""
+    def traffic_faults(self):
+        """Reasons if a rank used another adapter than expected, or its adapter moved fewer bytes than the rank."""
         reported = {int(rank): rest for host, rank, *rest in REPORT.findall(self.outputs()[1])}
         names, reasons = self.adapter_names(), []
-        for rank, (sent, received) in enumerate(self.least_bytes()):
+        for rank, (sent, received) in enumerate(self.required_bytes()):
             label = self.record["devices"][rank]["label"]
             if rank not in reported:
                 reasons += missing(f"{label} did not report the bytes of its adapter")
@@ -78,8 +79,8 @@ class adapter_matrix(crossnode_matrix):
                     )
         return reasons
 
-    def least_bytes(self):
-        """[(sent, received)] per rank: the bytes exchanged with other nodes, one message per sample."""
+    def required_bytes(self):
+        """The bytes that each rank exchanged with other nodes, one message per sample: [(sent, received)]."""
         devices = self.record["devices"]
         nodes = {device["label"]: device["node"] for device in devices}
         sent, received = defaultdict(int), defaultdict(int)

@@ -1,6 +1,6 @@
-"""Comparison of a record's network adapters with the adapters that the partition specifies.
+"""Compares the network adapters in a record with the adapters that the partition specifies.
 
-This module starts no programs. An expected property that the record lacks is INCOMPLETE.
+An expected property that the record lacks is INCOMPLETE.
 """
 
 import math
@@ -11,23 +11,23 @@ from linkmatrix.foreign.adapter_pairs import concurrent_share, rates_of
 from linkmatrix.judge.verdicts import failed, mismatch, missing
 from linkmatrix.record.units import line_rate
 
-from .shares import missed
+from .shares import shortfall_faults
 
 KEY = "adapters"  # in a partition's extras
-NAME = re.compile(r"[^\s,:/-][^\s,:/]*(:\d+)?")  # of a port or an interface
+NAME = re.compile(r"[^\s,:/-][^\s,:/]*(:\d+)?")  # name of a port or an interface
 
 
 @dataclass(frozen=True)
 class Adapters:
-    """Adapters that each node must have, and their expected properties; None and () for anything unspecified.
+    """Adapters that each node must have, and their expected properties. None and () mean unspecified.
 
-    names: as in the kernel, "mlx5_0", or "mlx5_0:2" for a second port; without names, all RDMA adapters.
+    names: the kernel's names, such as "mlx5_0", or "mlx5_0:2" for a second port; () for all RDMA adapters.
     number: the number of ports.
     rate: the line rate in Gb/s.
     link_layer: "InfiniBand" or "Ethernet".
     width, speed: lanes of the PCI link, and GT/s per lane.
-    ratio: the least share of the line rate that perftest must reach over one adapter, such as 0.95.
-    at_once: the least share of the sum of each adapter alone that all adapters must reach concurrently.
+    ratio: the fraction of the line rate that perftest must reach over one adapter, such as 0.95.
+    at_once: the fraction that all adapters must reach concurrently, of the sum of the adapters measured alone.
     """
 
     names: tuple[str, ...] = ()
@@ -41,33 +41,33 @@ class Adapters:
     at_once: float | None = None
 
 
-class UnreadableError(ValueError):
+class MalformedExtrasError(ValueError):
     """extras['adapters'] of a partition are malformed."""
 
 
 def specified(extras):
-    """The groups of adapters in a partition's extras. Raises UnreadableError, with the remedy."""
+    """The groups of adapters in a partition's extras, as `Adapters`. Raises MalformedExtrasError."""
     value = extras.get(KEY)
     groups = value if isinstance(value, list | tuple) else [value] if value is not None else []
     known = [field.name for field in fields(Adapters)]
     for group in groups:
         wrong = [str(name) for name in group if name not in known] if isinstance(group, dict) else [str(group)]
         if wrong:
-            raise UnreadableError(
+            raise MalformedExtrasError(
                 f"extras['{KEY}'] of the partition has '{wrong[0]}': the known keys are {', '.join(known)}"
             )
         for name, value in group.items():
-            if why := unreadable(name, value):
-                raise UnreadableError(f"extras['{KEY}'] of the partition has {name}={value!r}: give {why}")
+            if valid := malformed_value(name, value):
+                raise MalformedExtrasError(f"extras['{KEY}'] of the partition has {name}={value!r}: give {valid}")
     return [Adapters(**{**group, "names": tuple(group.get("names", ()))}) for group in groups]
 
 
-def unreadable(name, value):
-    """The description of a valid value if `value` is malformed; "" for a valid value. NaN is malformed."""
+def malformed_value(name, value):
+    """Describes a valid value of the key `name` if `value` is malformed. Returns "" if `value` is valid."""
     if name == "names":
         words = isinstance(value, list | tuple) and all(isinstance(one, str) and NAME.fullmatch(one) for one in value)
-        alone = words and len(set(value)) == len(value)
-        return "" if alone else "a list of distinct names, such as ['mlx5_0', 'mlx5_1:2']"
+        distinct = words and len(set(value)) == len(value)
+        return "" if distinct else "a list of distinct names, such as ['mlx5_0', 'mlx5_1:2']"
     if name in ("state", "link_layer"):
         return "" if value is None or isinstance(value, str) else "the name that the kernel uses, or None"
     number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
@@ -77,10 +77,10 @@ def unreadable(name, value):
 
 
 def adapter_faults(record, extras):
-    """Reasons for missing adapters and unexpected properties; a reason too if nothing is specified."""
+    """Reasons for missing adapters, for unexpected properties, and if the partition does not specify adapters."""
     try:
         groups = specified(extras)
-    except UnreadableError as error:
+    except MalformedExtrasError as error:
         return missing(str(error))
     if not groups:
         return missing(
@@ -93,29 +93,29 @@ def adapter_faults(record, extras):
         fault
         for node in [one["name"] for one in record["nodes"]]
         for group in groups
-        for fault in faults_of_node(node, ports_of(record, node), group)
+        for fault in node_faults(node, node_ports(record, node), group)
     ]
 
 
-def ports_of(record, node):
-    """{name: port} of a node, including ports without RDMA."""
+def node_ports(record, node):
+    """{name: port} of a node in a record, including ports without RDMA."""
     ports = [port for port in record["adapters"] if port["place"].get("node") == node]
-    return {name_of(port): port for port in ports}
+    return {port_name(port): port for port in ports}
 
 
-def name_of(port):
-    """The name of a port as extras['adapters'] write it: "mlx5_0", or "mlx5_0:2" for a second port."""
+def port_name(port):
+    """The name of a port in the form of extras['adapters']: "mlx5_0", or "mlx5_0:2" for a second port."""
     number = port["place"].get("port", "1")
     return port["name"] + (f":{number}" if number != "1" else "")
 
 
 def has_rdma(port):
-    """Whether the kernel lists a port as an RDMA device, and not only as a network interface."""
+    """Whether the kernel lists a port as an RDMA device. Other ports are only network interfaces."""
     return "port" in port["place"]
 
 
-def faults_of_node(node, ports, group):
-    """Reasons for adapters of a group that a node lacks, and for their unexpected properties."""
+def node_faults(node, ports, group):
+    """Reasons for missing adapters of a group on one node, and for unexpected properties of the others."""
     rdma = [name for name, port in ports.items() if has_rdma(port)]
     present = ", ".join(ports) or "none"
     absent = [name for name in group.names if name not in ports]
@@ -126,10 +126,10 @@ def faults_of_node(node, ports, group):
         reasons += failed(sentence) if len(names) < group.number else missing(sentence)
     if not group.names and group.number is None and not rdma:
         reasons += failed(f"{node} has no RDMA adapter (/sys/class/infiniband): load its driver")
-    return reasons + [one for name in names for one in faults_of_port(node, name, ports[name], group)]
+    return reasons + [one for name in names for one in port_faults(node, name, ports[name], group)]
 
 
-def faults_of_port(node, name, port, group):
+def port_faults(node, name, port, group):
     """Reasons for the unexpected properties of one port."""
     pcie = port.get("pcie", {})
     physical = port.get("physical_state")
@@ -156,7 +156,7 @@ def faults_of_port(node, name, port, group):
 
 
 def same(value, wanted):
-    """Whether a value equals the expected one. State words ignore case; "up" of an interface equals RDMA's "ACTIVE"."""
+    """Whether a property has the expected value. Ignores case. "up" of an interface equals "ACTIVE" of RDMA."""
     if isinstance(wanted, str) and isinstance(value, str):
         synonyms = {"up": "active"}
         return synonyms.get(value.lower(), value.lower()) == synonyms.get(wanted.lower(), wanted.lower())
@@ -164,7 +164,7 @@ def same(value, wanted):
 
 
 def spoken(prefix, pcie, key):
-    """A property of the PCI link with its maximum, such as "x8 of x16"; None if unknown."""
+    """A property of the PCI link with its maximum, such as "x8 of x16"; None if unknown. key: "width" or "speed"."""
     now, most = pcie.get(key), pcie.get(f"{key}_at_most")
     if now is None:
         return None
@@ -178,40 +178,39 @@ def number(text):
 
 
 def example(adapters):
-    """An example of extras['adapters'] that the found adapters satisfy."""
+    """A value of extras['adapters'] that the adapters of a record satisfy."""
     ports = [port for port in adapters if has_rdma(port) and port["state"] == "ACTIVE"]
     rates = [rate for port in ports if (rate := line_rate(port["rate"]))]
     return {"number": len(ports) or 8, "rate": max(rates, default=400)}
 
 
 def ratio_faults(record, groups):
-    """Reasons if bandwidths miss the expected share of the line rate or of each adapter alone.
-
-    groups: a list of `Adapters`.
-    """
+    """Reasons for bandwidths below the shares `ratio` and `at_once` of a list of `Adapters`."""
     return [
         reason
         for result in record["results"]
         if result["unit"] == "GB/s"
         for group in groups
-        for reason in (at_once_faults if "alone" in result["parts"] else line_rate_faults)(result, group)
+        for reason in (concurrency_faults if "alone" in result["parts"] else line_rate_faults)(result, group)
     ]
 
 
-def at_once_faults(result, group):
-    """The reason if all adapters concurrently reach less than the expected share of the sum of single adapters."""
+def concurrency_faults(result, group):
+    """The reason if all adapters concurrently reach less than `at_once` of the sum of the adapters alone."""
     share, together = concurrent_share(result), f"{result['testcase']}: all adapters concurrently reach"
     if group.at_once is None:
         return []
-    return missed(result, together, share and 100 * share, 100 * group.at_once, "of the sum of their separate values")
+    return shortfall_faults(
+        result, together, share and 100 * share, 100 * group.at_once, "of the sum of their separate values"
+    )
 
 
 def line_rate_faults(result, group):
-    """Reasons if adapters of a group miss the expected share of their line rate."""
+    """Reasons for adapters of a group that reach less than `ratio` of their line rate."""
     reasons = []
     for name, (value, rate) in rates_of(result).items():
         line = rate or group.rate
         if group.ratio is not None and (not group.names or name in group.names):
             has, of = f"{result['testcase']}: {name} has {value:.2f} Gb/s", f"of {line or 0:g} Gb/s"
-            reasons += missed(result, f"{has},", line and 100 * value / line, 100 * group.ratio, of)
+            reasons += shortfall_faults(result, f"{has},", line and 100 * value / line, 100 * group.ratio, of)
     return reasons

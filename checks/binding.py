@@ -1,4 +1,4 @@
-"""The check of rank placement: cores, NUMA node, device and nearest NIC, before any measurement."""
+"""The check of rank placement: cores, NUMA node, device and nearest NIC of each rank."""
 
 from dataclasses import replace
 
@@ -10,20 +10,23 @@ from linkmatrix.reframe_ext.sessions.endings import said_by
 from linkmatrix.reframe_ext.sessions.processes import RANKS_FOLDER
 
 from .on_ranks import OnRanks
-from .ranks import bindings, faults_of
+from .ranks import parse_bindings, placement_faults
 from .session_test import session_test
 
-SCRIPT = "binding.sh"  # the build puts it next to the programs
+SCRIPT = "binding.sh"  # the build copies this script next to the programs
 
 
 @rfm.simple_test
 class rank_binding(OnRanks, session_test):
-    """Starts ranks as the other checks do, and judges where the launcher placed the ranks.
+    """Starts ranks as the other checks do, and judges the placement of the ranks.
 
-    If other tests of the session measure ranks of one node, their placement is judged. No two ranks of a node may share
-    a core, unless the partition has extras['shared_cores']. No rank may span NUMA nodes, unless the partition has
-    extras['spans_numa']. Each rank needs its own GPU if the node has enough GPUs. extras['rank_options'] are the
-    launcher's options for binding and mapping.
+    If other tests of the session measure ranks of one node, this test judges the placement of these ranks. The rules:
+
+    * No two ranks of a node share a core, unless the partition has extras['shared_cores'].
+    * No rank spans NUMA nodes, unless the partition has extras['spans_numa'].
+    * Each rank has its own GPU if the node has enough GPUs.
+
+    extras['rank_options'] are the launcher's options for binding and mapping.
     """
 
     descr = "placement of ranks by the launcher"
@@ -42,12 +45,12 @@ class rank_binding(OnRanks, session_test):
         return replace(super().job_request(), program=SCRIPT, execs_next=True, without_mpi=False)
 
     @sanity_function
-    def every_rank_is_where_it_should_be(self):
+    def check_placement(self):
         text, errors = self.outputs()
         if text is None:
             return self.conclude(missing(*self.job_errors(), self.report_no_output()))
-        found, extras = bindings(text), self.current_partition.extras
-        faults = faults_of(
+        found, extras = parse_bindings(text), self.current_partition.extras
+        faults = placement_faults(
             found,
             ranks=self.num_tasks,
             nodes=self.nodes,

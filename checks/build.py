@@ -30,10 +30,11 @@ from .expect import ExpectedConfiguration
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 METHODS = ("auto", "cmake", "prebuilt", "spack")
-SCRIPTS = sorted((REPOSITORY / "src").glob("*/*.sh"))  # that jobs start
-FEATURES = ("cuda", "mpi", "nccl")  # each one a variant of the recipe and an option LINKMATRIX_<name> of CMake
-COMPILED_WITH = ("cc", "cxx", "nvcc", "cppflags", "cxxflags", "ldflags", "modules_detailed")  # of an environment
-# optional programs of other projects: from Spack, a module of the environment, or PATH
+SCRIPTS = sorted((REPOSITORY / "src").glob("*/*.sh"))  # started by jobs
+FEATURES = ("cuda", "mpi", "nccl")  # variants of the Spack recipe, and CMake options LINKMATRIX_<name>
+#: Attributes of an environment that change the compiled programs.
+COMPILED_WITH = ("cc", "cxx", "nvcc", "cppflags", "cxxflags", "ldflags", "modules_detailed")
+#: Optional programs of other projects: from Spack, a module of the environment, or PATH.
 PEERS = (
     *("nvbandwidth", "p2pBandwidthLatencyTest", "all_reduce_perf", "sendrecv_perf", "ib_write_bw", "ib_write_lat"),
     *("osu_bw", "osu_bibw", "osu_latency", "osu_mbw_mr", "osu_multi_lat"),
@@ -41,19 +42,19 @@ PEERS = (
 
 
 class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
-    """Builds the programs of src/ once per partition and environment, with Spack or CMake, or takes those of a wheel.
+    """Builds the programs of src/ once per partition and environment, or copies the programs of a platform wheel.
 
-    Jobs use only `<stagedir>/prefix/bin`, which has the programs and the scripts of src/: nodes may lack the folder of
-    the sources. `prefix/share/linkmatrix/build.json` describes the build, and contains the paths of the found PEERS.
-    The common features of partition and environment select what is built:
+    Jobs use only `<stagedir>/prefix/bin`, which contains the programs and the scripts of src/, because nodes may lack
+    the folder of the sources. `prefix/share/linkmatrix/build.json` describes the build, and contains the paths of the
+    found PEERS. The common features of partition and environment select the parts of the build:
 
     * ``cuda``: the back end cuda, for ``extras['cuda_arch']`` of the environment, such as '80;90', else for local GPUs
     * ``mpi``: the back end mpi
     * ``nccl`` with ``cuda``: collectives of GPUs. ``extras['nccl_root']`` of the environment is CMake's NCCL_ROOT.
 
-    ``build_locally`` of the partition's extras (default: True) chooses between a build where ReFrame runs, and a job on
-    the partition. With ``gpus_in_every_job``, this job requests GPUs too. ``spack_spec`` of the environment's extras is
-    added to the spec, such as '%cxx=gcc@13'.
+    The build runs where ReFrame runs. If ``build_locally`` in the partition's extras is False, the build is a job of
+    the partition; with ``gpus_in_every_job``, this job requests GPUs too. ``spack_spec`` of the environment's extras is
+    added to Spack's spec, such as '%cxx=gcc@13'.
     """
 
     #: How to build: ``spack``, ``cmake``, ``prebuilt`` (the programs of a platform wheel) or ``auto``. ``auto`` uses
@@ -83,11 +84,11 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     #: :default: ``spack-env/systems`` in the repository, or in the folder of ``linkmatrix init``
     spack_systems = variable(str, value=str(spack_environment.SITE / "systems"))
 
-    #: What to add to Spack's spec, e.g. ``-S build_linkmatrix.spack_spec=build_type=RelWithDebInfo``.
+    #: An addition to Spack's spec, e.g. ``-S build_linkmatrix.spack_spec=build_type=RelWithDebInfo``.
     #: :default: the environment's ``extras['spack_spec']``, else empty
     spack_spec = variable(str, value="")
 
-    #: Whether Spack builds the programs of ``spack-env/peers.yaml`` too, as far as they fit the environment.
+    #: Whether Spack also builds the programs of ``spack-env/peers.yaml`` that fit the environment.
     peers = variable(typ.Bool, value=False)
 
     #: The folder for object files and Spack's installations. A later session then compiles nothing. Each set of sources
@@ -95,7 +96,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     #: :default: ``$LINKMATRIX_BUILD``, else ``.build`` in the repository
     build_root = variable(str, value=os.environ.get("LINKMATRIX_BUILD") or str(REPOSITORY / ".build"))
 
-    #: (file, content) that name the sources of the programs in the build folder; None if nothing is compiled there.
+    #: (file, content) of the mark, which identifies the sources of a build folder; None if nothing is compiled
     mark = None
 
     descr = "the programs of linkmatrix"
@@ -104,23 +105,23 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     keep_files = ["prefix/share/linkmatrix/build.json"]
 
     @run_after("init")
-    def choose_place(self):
-        """Choose where to build, before ReFrame creates the job. A fixture has one partition in `valid_systems`."""
+    def choose_build_host(self):
+        """Sets `build_locally` before ReFrame creates the job. The fixture has one partition in `valid_systems`."""
         by_name = {partition.fullname: partition for partition in runtime().system.partitions}
-        places = [by_name[name].extras.get("build_locally", True) for name in self.valid_systems if name in by_name]
-        self.build_locally = self.build_locally and all(places)  # each may send the build to a node
+        local = [by_name[name].extras.get("build_locally", True) for name in self.valid_systems if name in by_name]
+        self.build_locally = self.build_locally and all(local)
 
     @run_after("init")
     def ignore_exit_codes(self):
         """Switches off ReFrame's trap_job_errors for the build and the tests.
 
-        A program that finds a fault ends with 1, which the verdict reports. A build has no job with an exit code.
+        A program that finds a fault ends with 1, and the verdict reports the fault.
         """
         runtime().site_config.add_sticky_option("general/trap_job_errors", False)
 
     @run_before("compile")
-    def ask_for_a_node(self):
-        """Request the resources of a build job, as every job of the partition must."""
+    def request_node(self):
+        """Requests the resources that every job of the partition must request."""
         if self.build_locally:
             return
         self.extra_resources = {**self.extra_resources, "layout": layout_of(1, 1)}
@@ -129,8 +130,8 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
             self.extra_resources["_rfm_gpu"] = {"num_gpus_per_node": gpus}
 
     @run_before("compile")
-    def find_modules(self):
-        """Raise BuildError with one sentence if modules cannot be loaded, in place of the output of `module`."""
+    def check_modules(self):
+        """Raises BuildError with one sentence, instead of the output of `module`, if modules cannot be loaded."""
         try:
             emit_loadenv_commands(self.current_partition.local_env, self.current_environ)
         except EnvironError as error:
@@ -146,15 +147,15 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
             raise BuildError(f"build_linkmatrix.programs: unknown {', '.join(sorted(unknown))}, known are {known}")
         if self.method not in METHODS:
             raise BuildError(f"build_linkmatrix.method={self.method} is unknown: use one of {', '.join(METHODS)}")
-        # A failed build ends its job with exit code 0, because `report_failure` gives the cause, and ReFrame does not.
+        # A failed build ends its job with exit code 0, so that `report_failure` reports the cause instead of ReFrame.
         self.prebuild_cmds = ["trap 'exit 0' ERR", "rm -f built"]
         try:
             if self.method in ("auto", "spack"):
-                self.look_for_spack()
+                self.choose_spack()
             {"cmake": self.with_cmake, "prebuilt": self.with_prebuilt, "spack": self.with_spack}[self.method]()
         except (BadInput, OSError) as error:
             raise BuildError(str(error)) from None
-        # of the names that are found, `command -v` prints each path in a line
+        # `command -v` prints the path of each program that it finds
         self.postbuild_cmds += [f"PATH=$PWD/prefix/bin:$PATH command -v {' '.join(PEERS)} > peers || :", "touch built"]
 
     def features(self):
@@ -172,30 +173,33 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     def spack_root(self):
         return Path(self.build_root) / "spack"
 
-    def look_for_spack(self):
-        """Choose Spack, or CMake if the user did not choose Spack. Raises BadInput if Spack cannot build."""
+    def choose_spack(self):
+        """Sets `method` to "spack", or if Spack cannot build, to "prebuilt" or "cmake".
+
+        Raises BadInput if the user requires Spack and Spack cannot build.
+        """
         reason = spack_environment.unusable_reason(self.spack_root(), *self.place())
         if reason and self.method == "spack":
             raise BadInput(reason)
         if not reason:
             self.method = "spack"
-        elif self.takes_prebuilt():
+        elif self.can_use_prebuilt():
             self.method = "prebuilt"
         else:
             getlogger().info(f"building with CMake alone, because {reason}")
             self.method = "cmake"
 
-    def takes_prebuilt(self):
-        """Whether the prebuilt programs have all features, or all that a machine without a compiler can have."""
+    def can_use_prebuilt(self):
+        """Whether the prebuilt programs have all needed features, or nothing better can be compiled here."""
         needed = prebuilt.needed_features(self.features() & set(FEATURES))
         gpus = self.current_partition.select_devices("gpu") if "cuda" in needed else []
         machine, archs = self.current_partition.processor.platform, [gpu.arch for gpu in gpus]
         if self.cmake_opts or not prebuilt.fits_machine(needed - set(prebuilt.NEVER), archs, machine):
             return False
-        return not needed & set(prebuilt.NEVER) or bool(self.lacks_a_tool())
+        return not needed & set(prebuilt.NEVER) or bool(self.missing_tool())
 
     def with_prebuilt(self):
-        """Copies the programs of a platform wheel. Raises BadInput without such programs."""
+        """Copies the programs of a platform wheel. Raises BadInput if no wheel with programs is installed."""
         content = prebuilt.build_facts()
         if not content:
             raise BadInput("there are no prebuilt programs: install a wheel of 'make wheel', or use another method")
@@ -211,7 +215,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     def with_spack(self):
         files = spack_environment.package_files(*self.place())
-        if self.build_locally:  # elsewhere, they are the compute nodes' own
+        if self.build_locally:  # compute nodes may have other external packages
             spack_environment.check_externals(files, self.architectures())
         features = self.features() & set(FEATURES)
         gpus = self.current_partition.select_devices("gpu") if "cuda" in features else []
@@ -222,12 +226,12 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         folder = spack_environment.environment_folder(specs, files, self.spack_root())
         if shared_build.writable(folder):
             spack_environment.prepare(specs, files, self.spack_root())
-            self.mark = shared_build.begun(folder, self.programs)
-            self.prebuild_cmds += shared_build.for_writing(folder)
+            self.mark = shared_build.remove_mark(folder, self.programs)
+            self.prebuild_cmds += shared_build.exclusive_lock_commands(folder)
             self.build_system = "Spack"
             self.build_system.environment = str(folder)
         elif shared_build.is_built(folder, self.programs, spack_environment.PROGRAMS):
-            self.prebuild_cmds += shared_build.for_reading(folder)
+            self.prebuild_cmds += shared_build.shared_lock_commands(folder)
             self.build_system = CustomBuild()
             self.build_system.commands = [":"]
         else:
@@ -236,7 +240,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         self.keep_files = [*self.keep_files, "spack.lock"]
 
     def with_cmake(self):
-        reason = self.lacks_a_tool()
+        reason = self.missing_tool()
         if reason:
             raise BadInput(reason)
         switch = {True: "ON", False: "OFF"}
@@ -259,32 +263,32 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         self.build_system.build_opts = self.programs
         self.built = " ".join(["cmake", *options, *self.cmake_opts])
         folder = preset or self.build_folder()
-        # `make build` may have changed a preset: who may write there builds again
+        # `make build` may have changed the folder of a preset, so a user with write access builds again
         final = not preset or (shared_build.is_unchanged(folder, self.programs) and not shared_build.writable(folder))
         if not (final and shared_build.is_built(folder, self.programs)):
             self.build_in(folder)
             return
-        self.prebuild_cmds += shared_build.for_reading(folder)
+        self.prebuild_cmds += shared_build.shared_lock_commands(folder)
         self.build_system = CustomBuild()
         self.build_system.commands = shared_build.copied(folder, self.programs)
 
     def build_in(self, folder):
-        """Set the build folder and its commands. Raises BadInput if this user may not write there."""
+        """Sets the build folder and its commands. Raises BadInput if this user has no write access."""
         shared_build.refuse_read_only(folder)
-        if notice := cmake_builds.patience(folder):
+        if notice := cmake_builds.first_build_notice(folder):
             getlogger().info(notice)
         folder.parent.mkdir(parents=True, exist_ok=True)
         self.build_system.builddir = shlex.quote(str(folder))
-        self.mark = shared_build.begun(folder, self.programs)
-        self.prebuild_cmds += shared_build.for_writing(folder)
+        self.mark = shared_build.remove_mark(folder, self.programs)
+        self.prebuild_cmds += shared_build.exclusive_lock_commands(folder)
         install = f"cmake --install {shlex.quote(str(folder))} --prefix prefix --component"
         self.postbuild_cmds = [f"{install} {name}" for name in self.programs]
 
-    def lacks_a_tool(self):
-        """A sentence on a build tool that PATH lacks; "" if modules or a node may provide the tool."""
+    def missing_tool(self):
+        """A sentence about a build tool that is not on PATH; "" if modules or a compute node may provide the tool."""
         environ, partition = self.current_environ, self.current_partition
-        brought = environ.modules or partition.local_env.modules or partition.prepare_cmds
-        if not self.build_locally or brought or "PATH" in {*environ.env_vars, *partition.local_env.env_vars}:
+        provided = environ.modules or partition.local_env.modules or partition.prepare_cmds
+        if not self.build_locally or provided or "PATH" in {*environ.env_vars, *partition.local_env.env_vars}:
             return ""
         if not shutil.which("cmake"):
             return "no cmake is on PATH: install it (pip install cmake ninja), or load its module"
@@ -293,7 +297,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         return ""
 
     def preset_folder(self, options):
-        """The folder of `make build` with the same options; None without one."""
+        """The build folder of `make build` that has the same options; None if no such folder exists."""
         if not self.build_locally or self.cmake_opts:
             return None
         values = dict(option.removeprefix("-D").split("=", 1) for option in options)
@@ -301,23 +305,22 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         return cmake_builds.folder_of(Path(self.build_root), REPOSITORY / "src", self.current_environ, values)
 
     def build_folder(self):
-        """The folder for this processor. Its name ends in a hash of compilers, flags, options and the sources' path.
+        """The build folder. Its name contains the processor, and a hash of compilers, flags, options and sources' path.
 
-        Systems, partitions and environments that compile alike share the folder.
+        Systems, partitions and environments with the same hash share the folder.
         """
-        environ = self.current_environ
-        made_of = [getattr(environ, name) for name in COMPILED_WITH]
-        made_of += [sorted(environ.env_vars.items()), self.build_system.config_opts, str(REPOSITORY)]
-        made_of += cmake_builds.on_path("mpicxx", environ.cxx, environ.nvcc)
-        key = hashlib.sha256(repr(made_of).encode()).hexdigest()[:8]
-        # the compiler's target; the processor of a node may differ from this machine's
-        there = self.current_partition
-        machine = platform.machine() if self.build_locally else there.processor.platform or there.name
+        environ, partition = self.current_environ, self.current_partition
+        inputs = [getattr(environ, name) for name in COMPILED_WITH]
+        inputs += [sorted(environ.env_vars.items()), self.build_system.config_opts, str(REPOSITORY)]
+        inputs += cmake_builds.on_path("mpicxx", environ.cxx, environ.nvcc)
+        key = hashlib.sha256(repr(inputs).encode()).hexdigest()[:8]
+        # a compute node's processor may differ from the processor of this machine
+        machine = platform.machine() if self.build_locally else partition.processor.platform or partition.name
         return Path(self.build_root).absolute() / f"programs-{machine}-{key}"
 
     @run_after("compile")
     def report_failure(self):
-        """Raise BuildError with the causes in the build's output. ReFrame adds the end of the output."""
+        """Raises BuildError with the causes in the build's output. ReFrame appends the end of the output."""
         stage = Path(self.stagedir)
         if self.is_dry_run() or (stage / "built").exists():
             return
@@ -329,7 +332,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     @run_after("compile")
     def describe(self):
-        """Write build.json: the method, what was built, and {name: path} of the peers."""
+        """Writes build.json: the method, its options, and {name: path} of the found peers."""
         if self.is_dry_run():
             return
         stage = Path(self.stagedir)
@@ -344,7 +347,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         write_whole(stage / "prefix/share/linkmatrix/build.json", f"{json.dumps(content, indent=2)}\n".encode())
 
     @sanity_function
-    def programs_are_there(self):
+    def check_programs(self):
         folder = Path(self.stagedir) / "prefix" / "bin"
         missing = [str(folder / name) for name in self.programs if not os.access(folder / name, os.X_OK)]
-        return sn.assert_true(not missing, msg=f"the build left no program {' and '.join(missing)}")
+        return sn.assert_true(not missing, msg=f"the build did not create {' and '.join(missing)}")

@@ -3,26 +3,31 @@
 import re
 from itertools import takewhile
 
-# of compilers, linkers, nvcc, CMake and Spack
+#: An error line of compilers, linkers, nvcc, CMake or Spack.
 CAUSE = re.compile(r"[Ee]rror(:| at )|\bfatal\b|\bundefined reference\b|^build_linkmatrix: ")
 LOG = re.compile(r"/\S+(?:\.log|/spack-build-out\.txt)(?=\s|$)")
-MOST = 8  # lines: the first error causes the others
+MOST = 8  # reported lines; the first error usually causes the others
 
 
 def causes(texts):
-    """The distinct lines with the causes of a failed build, at most MOST; the last lines if no line has a cause."""
+    """The distinct error lines of a failed build, at most MOST; the last lines if no line is an error.
+
+    texts: the contents of standard output and standard error.
+    """
     lines = [line.strip("> \t") for text in texts for line in text.splitlines() if line.strip()]
     found = [
-        " ".join([line, *continuation(line, lines[at + 1 :])]) for at, line in enumerate(lines) if CAUSE.search(line)
+        " ".join([line, *continuation_lines(line, lines[at + 1 :])])
+        for at, line in enumerate(lines)
+        if CAUSE.search(line)
     ]
     return list(dict.fromkeys(found))[:MOST] or lines[-MOST:] or ["no output"]
 
 
-def continuation(line, later):
-    """The lines that continue a line with ":" at its end, such as "failed … for the following reasons:".
+def continuation_lines(line, later):
+    """The lines of `later` that continue a line with ":" at its end, such as "failed … for the following reasons:".
 
-    later: all lines after `line`. The result is the first of them, or after "CMake Error at FILE:" up to three, because
-    CMake names a missing compiler in the second. The result ends before a call stack.
+    The result is the first line of `later`. After "CMake Error at FILE:" it is up to three lines without a call stack,
+    because CMake names a missing compiler in the second line. later: all lines after `line`.
     """
     if not line.endswith(":"):
         return []
@@ -32,6 +37,6 @@ def continuation(line, later):
 
 
 def logs(texts):
-    """The paths of the logs that the output names: Spack's own log of a package's build is one."""
+    """The paths of log files in the output, such as Spack's log of the build of a package."""
     found = [path for text in texts for line in text.splitlines() for path in LOG.findall(line) if "CMake" not in path]
     return list(dict.fromkeys(found))

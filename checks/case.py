@@ -1,4 +1,4 @@
-"""The base classes of checks that measure one test case. The record must contain all cells of the test case."""
+"""The base classes of checks that measure one test case."""
 
 from reframe.core.builtins import variable
 
@@ -10,21 +10,21 @@ from .cells import ALL_PAIRS, cell_faults, endpoints
 from .expect import engine_faults
 from .p2p import p2p_matrix_run
 from .shares import share_faults
-from .testcases import has_own_size, tables_of
+from .testcases import has_own_size, part_names
 
 
 class measuring_run(p2p_matrix_run, special=True):
-    """The base of the checks that measure one test case. A check declares what the record must contain."""
+    """The base of the checks that measure one test case. A check declares the required content of the record."""
 
-    #: the pairs of a matrix that are measured
+    #: the pairs of a matrix to measure
     measured_pairs = ALL_PAIRS
-    #: the library that measures; None for any
+    #: the required library; None for any library
     engine = None
-    #: the `shares.Share` that a partition may require; None for none
+    #: the `shares.Share` that a partition may require; None if it may require none
     share = None
 
     def axes(self):
-        """(labels of the rows, labels of the columns) of each result; None for any labels."""
+        """The required labels of each result: (rows, columns); None for any labels."""
         labels = endpoints(self.record, self.testcase)
         return labels, labels
 
@@ -37,7 +37,7 @@ class measuring_run(p2p_matrix_run, special=True):
     def faults(self):
         self.results = [one for one in self.record["results"] if one["testcase"] == self.testcase]
         reasons = self.machine_faults() + self.size_faults() + engine_faults(self.results, self.engine)
-        parts = tables_of(self.testcase, self.record["backend"] == "cuda")
+        parts = part_names(self.testcase, self.record["backend"] == "cuda")
         for result in self.results:
             reasons += cell_faults(result, *self.axes(), parts, self.measured_pairs)
         return reasons + share_faults(self.share, self.current_partition.extras, self.testcase, self.results)

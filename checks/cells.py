@@ -1,4 +1,4 @@
-"""Comparison of a record's results with the cells that a test case must have. This module imports no ReFrame."""
+"""Compares the results of a record with the cells that a test case must have."""
 
 import numpy as np
 
@@ -8,22 +8,23 @@ from linkmatrix.record import grids, units
 from linkmatrix.record.external_cells import ExternalCells
 from linkmatrix.record.names import body_count
 
-ALL_PAIRS, MATCHINGS = "all pairs", "matchings"  # sets of pairs, as returned by `measured_pairs`
+ALL_PAIRS, MATCHINGS = "all pairs", "matchings"  # values of `measured_pairs`
 
 
 def endpoints(record, testcase):
-    """The labels of the endpoints of a test case: the nodes of the devices, or the devices."""
+    """The labels of the endpoints of a test case in a record: nodes, or devices."""
     level = "node" if testcase.startswith("node_") else "label"
     return list(dict.fromkeys(device[level] for device in record["devices"]))
 
 
 def cell_faults(result, rows, columns, parts=(), pairs=ALL_PAIRS):
-    """Reasons for cells and further matrices that a result lacks. The judge reads the cells that the result has.
+    """Reasons for missing rows, columns, pairs and parts of a result. The judge reports missing values.
 
-    rows, columns: the required labels of each axis; None for any. parts: names of further matrices, which must have a
-    number for each measured cell. pairs: the requested pairs.
+    rows, columns: the required labels; None for any labels.
+    parts: names of further matrices of the result, which must contain a number for each measured cell.
+    pairs: the requested pairs, ALL_PAIRS or MATCHINGS.
     """
-    name = name_of(result)
+    name = result_name(result)
     reasons = axis_faults(name, "rows", result, rows) + axis_faults(name, "columns", result, columns)
     if measured_pairs(result) != pairs:
         reasons += missing(f"{name}: {pairs} were requested, the record has {measured_pairs(result)}")
@@ -35,14 +36,14 @@ def cell_faults(result, rows, columns, parts=(), pairs=ALL_PAIRS):
     return reasons
 
 
-def name_of(result):
-    """ "device_to_device_memcpy_write_ce of 64 MiB": the test case of a result with its size."""
+def result_name(result):
+    """The test case of a result with its size, such as "device_to_device_memcpy_write_ce of 64 MiB"."""
     bodies = body_count(result)
     return f"{result['testcase']} of {f'{bodies} bodies' if bodies else units.size(result['size_bytes'])}"
 
 
 def axis_faults(name, axis, result, wanted):
-    """The reason if the labels of an axis differ from the required labels, or their order differs."""
+    """The reason if the labels of an axis, or their order, differ from `wanted`. axis: "rows" or "columns"."""
     found = list(result[axis])
     if wanted is None or found == list(wanted):
         return []
@@ -55,7 +56,7 @@ def axis_faults(name, axis, result, wanted):
 
 
 def measured_pairs(result):
-    """A description of the pairs that the schedule of a result contains."""
+    """The pairs that the schedule of a result contains, in words."""
     if result.get("triangle"):
         return "one direction of each pair"
     return {"bisection": "pairs between two halves", "matchings": MATCHINGS}.get(result["schedule"]["mode"], ALL_PAIRS)

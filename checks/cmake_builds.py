@@ -1,4 +1,4 @@
-"""Builds with CMake that avoid repeated work: in a folder of `make build`, or in a folder configured once."""
+"""CMake builds that are reused: in a folder of `make build`, or in a folder that is configured only once."""
 
 import hashlib
 import os
@@ -9,10 +9,10 @@ from pathlib import Path
 
 from reframe.core.buildsystems import CMake
 
-PRESETS = ("host", "cuda", "mpi", "all", "test")  # in src/CMakePresets.json; `make test` builds the last one
-#: Several sources per object, as in these presets: compiling takes a third of the time.
+PRESETS = ("host", "cuda", "mpi", "all", "test")  # in src/CMakePresets.json
+#: The presets compile several sources as one, which takes a third of the time.
 UNITY = ("-DCMAKE_UNITY_BUILD=ON", "-DCMAKE_UNITY_BUILD_BATCH_SIZE=18")
-MARK = "built-from"  # file of a build folder: the content of the sources, and the programs that were built from it
+MARK = "built-from"  # file of a build folder with the hash of the sources and the names of the built programs
 ENTRY = re.compile(r"^(?P<name>[\w-]+):\w+=(?P<value>.*)$", re.MULTILINE)
 
 
@@ -24,21 +24,20 @@ class BuiltByPreset(CMake):
 
 
 class ConfiguredOnce(CMake):
-    """ReFrame's CMake build, which configures a folder only if it is not configured with this command yet.
+    """A CMake build that configures a folder only if the folder was not configured with the same command.
 
-    CMake checks compilers and libraries again each time that it configures. The build itself detects changes of
-    CMakeLists.txt, of the files that it includes, and new files.
+    Each configuration checks compilers and libraries again. The build detects new files and changed CMake files.
     """
 
     def emit_build_commands(self, environ):
         *prepare, configure, build = super().emit_build_commands(environ)
-        # users remove the cache to configure a folder again
+        # a user may remove the cache to configure the folder again
         cache, mark = (f"{self.builddir}/{name}" for name in ("CMakeCache.txt", "configured-by"))
         return [
             *prepare,
             f'if [ ! -e {cache} ] || [ "$(cat {mark} 2> /dev/null)" != {shlex.quote(configure)} ]; then',
             f"rm -f {mark}",  # a failed configuration leaves a folder that matches no command
-            # CMake would trust its old facts about compilers that were repaired since
+            # removes CMake's stored facts about compilers, because a user may repair a compiler
             f"{configure} || {{ rm -rf {cache} {self.builddir}/CMakeFiles/[0-9]*; false; }}",
             f"echo {shlex.quote(configure)} > {mark}",
             "fi",
@@ -46,8 +45,8 @@ class ConfiguredOnce(CMake):
         ]
 
 
-def cache_of(folder):
-    """{name: value} of a folder's CMakeCache.txt; {} for an unconfigured folder."""
+def cmake_cache(folder):
+    """The content of a folder's CMakeCache.txt as {name: value}; {} for an unconfigured folder."""
     try:
         return {entry["name"]: entry["value"] for entry in ENTRY.finditer((folder / "CMakeCache.txt").read_text())}
     except (OSError, UnicodeDecodeError):
@@ -55,22 +54,22 @@ def cache_of(folder):
 
 
 def same_tool(path, name):
-    """Whether the compiler in a cache is the compiler that the environment would use."""
+    """Whether a compiler's path in a cache is the program `name` on PATH."""
     found = shutil.which(name) if name else None
     return bool(path and found) and os.path.realpath(path) == os.path.realpath(found)
 
 
 def folder_of(root, source, environ, options):
-    """The folder of a preset in `root` that matches the sources, compilers and options; None without one.
+    """The folder of a preset below `root` with the same sources, compilers and options; None if no folder matches.
 
-    options: {name: value} for CMake. An environment with its own modules, variables or flags never matches, because it
-    may build other programs from the same options.
+    options: {name: value} for CMake. environ: ReFrame's environment. An environment with modules, variables or flags
+    never matches, because these may change the programs.
     """
     flags = (environ.cppflags, environ.cflags, environ.cxxflags, environ.fflags, environ.ldflags)
     if environ.modules or environ.env_vars or any(flags):
         return None
     for preset in PRESETS:
-        cache = cache_of(root / preset)
+        cache = cmake_cache(root / preset)
         same_options = all(cache.get(name) == value for name, value in options.items())
         cuda = options.get("LINKMATRIX_CUDA") != "ON" or same_tool(cache.get("CMAKE_CUDA_COMPILER"), environ.nvcc)
         place = cache.get("CMAKE_HOME_DIRECTORY")
@@ -80,13 +79,13 @@ def folder_of(root, source, environ, options):
 
 
 def on_path(*tools):
-    """[(file, modification time)] of the tools on PATH. A new MPI then requires a new build."""
+    """[(file, modification time)] of the tools on PATH. A new version of a tool changes the result."""
     found = [os.path.realpath(path) for path in map(shutil.which, filter(None, tools)) if path]
     return [(path, os.stat(path).st_mtime_ns) for path in found]
 
 
-def patience(folder):
-    """A sentence for the first build in a folder, which takes minutes; "" for a later build."""
+def first_build_notice(folder):
+    """A notice for the first build in a folder, which takes minutes; "" for a later build."""
     if (folder / "CMakeCache.txt").exists():
         return ""
     return f"building in {folder}: the first build takes some minutes without output"
@@ -102,9 +101,9 @@ def content_of(source):
 
 
 def is_built(folder, content, programs, place=""):
-    """Whether the subfolder `place` of a folder has programs of these sources.
+    """Whether a build folder contains these programs, built from sources with the hash `content`.
 
-    Compares hashes, because the times of files are wrong after a reinstallation.
+    place: the subfolder of the programs. Hashes are compared, because file times are wrong after a reinstallation.
     """
     try:
         known, *built = (folder / MARK).read_text().split()

@@ -6,8 +6,8 @@ from linkmatrix.record.names import ALL
 from linkmatrix.references.reading import Reference
 
 from .case import measuring_run
-from .shares import Share, largest_of, shares_of
-from .sizes import PART, at_least, size_faults, sizes_of
+from .shares import Share, column_shares, largest_result
+from .sizes import PART, parse_sizes, size_faults, sizes_for_ranks
 from .variables import Figure, size_figures
 
 OUT, IN = "out-of-place", "in-place"
@@ -27,13 +27,13 @@ CASES = {
     "scatter_perf": (BOTH, BOTH),
     "sendrecv_perf": ((OUT,), (OUT,)),
 }
-OF_NCCL = {name: nccl for name, (nccl, _) in CASES.items()}
-OF_MPI = {name: mpi for name, (_, mpi) in CASES.items() if mpi}
+NCCL_PLACEMENTS = {name: nccl for name, (nccl, _) in CASES.items()}
+MPI_PLACEMENTS = {name: mpi for name, (_, mpi) in CASES.items() if mpi}
 UTILISATION = Share("collective_utilisation", "utilisation", "of the links' limit", tuple(CASES), most=101)
 
 
 class collective_run(measuring_run, special=True):
-    """A test of collective_perf: the base of the checks of collectives.
+    """The base of the checks of collectives, which collective_perf measures.
 
     The performance variables are bus bandwidths by placement and size in bytes, such as ``in-place@4194304``.
 
@@ -43,29 +43,29 @@ class collective_run(measuring_run, special=True):
     ``utilisation[in-place]`` then has the requirement as its reference.
     """
 
-    #: The sizes: a list for --size, such as ``4KiB,1MiB``, or MIN:MAX:FACTOR. Sizes that have references are compared.
+    #: The sizes: a list, such as ``4KiB,1MiB``, or MIN:MAX:FACTOR. Only sizes with references are judged.
     #: :default: inside a node ``4KiB,4MiB``, between nodes ``1KiB:16MiB:4``, of GPUs ``1KiB:1GiB:4``
     sizes = variable(str, value="", loggable=True)
     size_variable = "sizes"
 
     program = executable = "collective_perf"
-    #: the library, and {test case: placements} that it supports
-    engine, cases = "mpi", OF_MPI
+    #: the library, and its {test case: placements}
+    engine, cases = "mpi", MPI_PLACEMENTS
     share = UTILISATION
     usual_sizes = "4KiB,4MiB"
-    # not in quick: the links explain a slow collective, and NCCL's communicators take another second
+    # not in quick: a slow link explains a slow collective, and creating NCCL's communicators takes a second
     tags = {"acceptance", "full", "collectives"}
 
     def program_opts(self):
-        sizes = self.wanted_sizes()
+        sizes = self.requested_sizes()
         return ["--sweep" if ":" in sizes else "--size", sizes]
 
-    def wanted_sizes(self):
-        """The requested sizes, or the default sizes that leave each rank a part."""
-        return self.sizes or at_least(self.usual_sizes, self.num_tasks)
+    def requested_sizes(self):
+        """The value of `sizes`, or the default sizes that can be divided among the ranks."""
+        return self.sizes or sizes_for_ranks(self.usual_sizes, self.num_tasks)
 
-    def wanted_ranks(self):
-        """The number of ranks that take part."""
+    def expected_ranks(self):
+        """The number of ranks of the collective."""
         return self.num_tasks
 
     def placements(self):
@@ -76,11 +76,11 @@ class collective_run(measuring_run, special=True):
         return [ALL], self.placements()
 
     def size_faults(self):
-        found, wanted = [one["size_bytes"] for one in self.results], sizes_of(self.wanted_sizes())
-        return size_faults(self.testcase, found, wanted, slack=max(PART * self.wanted_ranks(), 1) - 1)
+        found, wanted = [one["size_bytes"] for one in self.results], parse_sizes(self.requested_sizes())
+        return size_faults(self.testcase, found, wanted, slack=max(PART * self.expected_ranks(), 1) - 1)
 
     def expected_nccl(self):
-        """(transport, network) that the partition's extras specify for NCCL; None for unspecified."""
+        """NCCL's (transport, network) in the partition's extras; None for unspecified."""
         extras = self.current_partition.extras
         return extras.get("nccl_transport"), extras.get("nccl_network")
 
@@ -91,7 +91,7 @@ class collective_run(measuring_run, special=True):
         if percent is None or not self.results:
             return figures
         known = Reference(percent, 0, None, "%")
-        shares = shares_of(largest_of(self.results), UTILISATION).items()
+        shares = column_shares(largest_result(self.results), UTILISATION).items()
         return figures | {
             f"utilisation[{placement}]": Figure(share, "%", known, limited=True)
             for placement, share in shares

@@ -1,4 +1,4 @@
-"""Checks of collectives between GPUs or ranks, and of subsets that find the GPU, rank or node that slows them."""
+"""Checks of collectives between GPUs or ranks. Collectives of subsets find the component that slows the others."""
 
 import reframe as rfm
 from reframe.core.builtins import fixture, parameter
@@ -6,8 +6,8 @@ from reframe.core.builtins import fixture, parameter
 from linkmatrix.locate.collective_cause import WITHOUT, half_columns
 
 from .case import p2p_matrix_case
-from .collective import OF_MPI, OF_NCCL, collective_run
-from .crossnode import OfExtent
+from .collective import MPI_PLACEMENTS, NCCL_PLACEMENTS, collective_run
+from .crossnode import TwoOrAllNodes
 from .expect import device_faults, gpu_faults, nccl_faults
 from .on_ranks import OnRanks
 from .session import nodes_session
@@ -21,15 +21,15 @@ class device_collectives(collective_run):
     such as SHM through host memory, is then FAIL.
     """
 
-    testcase = parameter(OF_NCCL, loggable=True)
+    testcase = parameter(NCCL_PLACEMENTS, loggable=True)
 
     descr = "collectives between the GPUs of a node"
     valid_systems = ["+gpu +cuda +nccl"]
-    engine, cases = "nccl", OF_NCCL
+    engine, cases = "nccl", NCCL_PLACEMENTS
     usual_sizes = "1KiB:1GiB:4"
     least_gpus = 2
 
-    def wanted_ranks(self):
+    def expected_ranks(self):
         return self.expected.devices or len(self.record["devices"])
 
     def machine_faults(self):
@@ -38,9 +38,9 @@ class device_collectives(collective_run):
 
 @rfm.simple_test
 class device_collectives_without(device_collectives):
-    """Measures an all-reduce of NCCL between all GPUs of a node but one, leaving out each GPU in turn.
+    """Measures NCCL's all-reduce between all GPUs of a node except one. Each GPU is left out in turn.
 
-    If one GPU or one link slows the others, `linkmatrix diagnose` names it.
+    If one GPU or link slows the others, `linkmatrix diagnose` names the GPU or link.
     """
 
     testcase = parameter(["all_reduce_perf_without"], loggable=True)
@@ -58,7 +58,7 @@ class device_collectives_without(device_collectives):
 class device_sends(p2p_matrix_case):
     """Measures NCCL's send operations between the GPUs of a node, in one process, one pair after the other.
 
-    The partition's specifications of `device_collectives` and of its links apply.
+    The partition's extras['nccl_transport'] and its expected connections of GPUs apply.
     """
 
     testcase = parameter(["rank_to_rank_bandwidth_nccl"], loggable=True)
@@ -80,19 +80,19 @@ class device_sends(p2p_matrix_case):
 
 @rfm.simple_test
 class rank_collectives(OnRanks, collective_run):
-    """Measures one collective of MPI between ranks of one node: host memory, through the partition's launcher."""
+    """Measures one collective of MPI between ranks of one node, in host memory."""
 
-    testcase = parameter(OF_MPI, loggable=True)
+    testcase = parameter(MPI_PLACEMENTS, loggable=True)
 
     descr = "collectives between ranks"
     valid_systems = ["+mpi"]
 
 
 @rfm.simple_test
-class node_collectives(OfExtent, collective_run):
+class node_collectives(TwoOrAllNodes, collective_run):
     """Measures one collective of MPI between ranks of several nodes: host memory and the network."""
 
-    testcase = parameter(OF_MPI, loggable=True)
+    testcase = parameter(MPI_PLACEMENTS, loggable=True)
 
     #: ``two`` nodes, or ``all``: the number in `nodes`, else all nodes that take jobs, at most extras['nodes'].
     extent = parameter(["two", "all"], loggable=True)
@@ -111,11 +111,11 @@ class node_device_collectives(node_collectives):
     no data between nodes passes through host memory.
     """
 
-    testcase = parameter(OF_NCCL, loggable=True)
+    testcase = parameter(NCCL_PLACEMENTS, loggable=True)
 
     descr = "collectives between GPUs of different nodes"
     valid_systems = ["+gpu +cuda +nccl +mpi +crossnode"]
-    engine, cases = "nccl", OF_NCCL
+    engine, cases = "nccl", NCCL_PLACEMENTS
     usual_sizes = "1KiB:1GiB:4"
     memory = "device"
     least_gpus = 1
@@ -125,19 +125,19 @@ class node_device_collectives(node_collectives):
         return super().machine_faults() + nccl_faults(self.record, *self.expected_nccl(), direct=direct)
 
 
-class of_subsets(rfm.RegressionTestPlugin):
-    """An all-reduce of subsets: all nodes but one, all rails but one, or half of the ranks.
+class SubsetCollectives(rfm.RegressionTestPlugin):
+    """An all-reduce of subsets: all nodes except one, all rails except one, or half of the ranks.
 
-    `linkmatrix diagnose` compares the subsets. It names a single node or rank that slows all others.
+    `linkmatrix diagnose` compares the subsets, and names a node or rank that slows all others.
     """
 
-    #: {end of a test case: (attribute, its minimum)}
-    fewest = {"_without_node": ("nodes", 3), "_without_rail": ("num_tasks_per_node", 3), "_halves": ("num_tasks", 4)}
+    #: {suffix of a test case: (attribute of the test, its minimum)}
+    minimums = {"_without_node": ("nodes", 3), "_without_rail": ("num_tasks_per_node", 3), "_halves": ("num_tasks", 4)}
 
     def prepare(self):
-        """Skip the test if a subset would have a single node or rail, or a half fewer than two ranks."""
+        """Skips the test if a subset would have one node or rail, or if half of the ranks are fewer than two."""
         super().prepare()
-        name, least = next(need for end, need in self.fewest.items() if self.testcase.endswith(end))
+        name, least = next(need for end, need in self.minimums.items() if self.testcase.endswith(end))
         found = getattr(self, name)
         self.skip_partition(
             found < least, f"has {name}={found}, and {self.testcase} needs {least}", not self.nodes_missing
@@ -152,8 +152,11 @@ class of_subsets(rfm.RegressionTestPlugin):
 
 
 @rfm.simple_test
-class node_collectives_without(of_subsets, node_collectives):
-    """Measures an all-reduce of MPI for all nodes but one, leaving out each in turn, and for halves of the ranks."""
+class node_collectives_without(SubsetCollectives, node_collectives):
+    """Measures MPI's all-reduce between all nodes except one, and between halves of the ranks.
+
+    Each node is left out in turn.
+    """
 
     testcase = parameter(["all_reduce_perf_without_node", "all_reduce_perf_halves"], loggable=True)
 
@@ -166,10 +169,10 @@ class node_collectives_without(of_subsets, node_collectives):
 
 
 @rfm.simple_test
-class node_device_collectives_without(of_subsets, node_device_collectives):
-    """Measures an all-reduce of NCCL for all nodes or rails but one, leaving out each in turn.
+class node_device_collectives_without(SubsetCollectives, node_device_collectives):
+    """Measures NCCL's all-reduce between all nodes or rails except one, and between halves of the ranks.
 
-    Another test case measures halves of the ranks.
+    Each node or rail is left out in turn.
     """
 
     testcase = parameter(

@@ -1,4 +1,4 @@
-"""Checks between nodes: each pair of nodes, each pair of their ranks, and each size of message."""
+"""Checks between nodes: matrices of nodes or ranks, and sweeps of message sizes."""
 
 import reframe as rfm
 import reframe.utility.typecheck as typ
@@ -13,8 +13,8 @@ from .case import measuring_run, p2p_matrix_case
 from .cells import MATCHINGS
 from .expect import rank_faults, transport_faults
 from .session import nodes_session
-from .sizes import size_faults, sizes_of
-from .testcases import OF_RANKS
+from .sizes import parse_sizes, size_faults
+from .testcases import RANK_TESTCASES
 from .variables import Figure
 
 
@@ -25,11 +25,11 @@ class CrossNode(rfm.RegressionTestPlugin):
     #: :default: 0: all nodes of the partition that take jobs for a matrix, two for a sweep
     nodes = variable(int, value=0, loggable=True)
 
-    #: The nodes of the partition that take no jobs, with the reason. A test of all nodes leaves them out.
+    #: The nodes of the partition that accept no jobs, with the reasons. A test of all nodes leaves these nodes out.
     #: :default: set by the run
     nodes_left_out = variable(str, value="", loggable=True)
 
-    #: Whether one of these nodes is down, and no administrator has taken it out of service.
+    #: Whether one of these nodes is down and no administrator has taken the node out of service.
     #: :default: set by the run
     nodes_missing = variable(typ.Bool, value=False, loggable=True)
 
@@ -38,23 +38,23 @@ class CrossNode(rfm.RegressionTestPlugin):
     ranks = variable(int, value=0)
 
     def place_on_nodes(self, wanted, ranks):
-        """Request `wanted` nodes with `ranks` ranks on each; 0 requests all nodes that take jobs."""
+        """Requests `wanted` nodes with `ranks` ranks per node. wanted: 0 for all nodes that accept jobs."""
         partition = self.current_partition
         self.skip_partition(partition.scheduler.is_local, "runs jobs on this machine, which is one node")
-        self.nodes = wanted or self.nodes_that_take_jobs()
+        self.nodes = wanted or self.count_available_nodes()
         self.skip_partition(self.nodes < 2, "has one node: there is no pair of nodes", too_small=True)
         self.num_tasks_per_node = self.ranks or ranks
         if self.ranks:
             self.add_variant(f"{self.ranks}-ranks")
         self.num_tasks = self.nodes * self.num_tasks_per_node
 
-    def nodes_that_take_jobs(self):
-        """The number of nodes that take jobs, at most extras['nodes']. Sets `nodes_left_out`.
+    def count_available_nodes(self):
+        """The number of nodes that accept jobs, at most extras['nodes']. Sets `nodes_left_out` and `nodes_missing`.
 
-        Skips the test if the number is unknown, or if fewer than two of several nodes take jobs.
+        Skips the test if the number is unknown, or if fewer than two of several nodes accept jobs.
         """
         partition = self.current_partition
-        most, known = partition.extras.get("nodes", 0), nodes.at_start(partition)
+        most, known = partition.extras.get("nodes", 0), nodes.first_node_states(partition)
         if not known:
             option = f"-S {type(self).__name__}.nodes=N"
             why = f"has an unknown number of nodes: set extras['nodes'], or {option}"
@@ -62,37 +62,37 @@ class CrossNode(rfm.RegressionTestPlugin):
             return most
         up = sum(not why for why in known.values())
         self.skip_partition(up < 2 <= len(known), f"has {up} of {len(known)} nodes that take jobs now")
-        out = {node: why for node, why in known.items() if why}
-        if out and (not most or up < most):
-            self.nodes_left_out = "; ".join(f"{node}: {why}" for node, why in out.items())
-            self.nodes_missing = not all(nodes.is_out_of_service(why, partition) for why in out.values())
+        unavailable = {node: why for node, why in known.items() if why}
+        if unavailable and (not most or up < most):
+            self.nodes_left_out = "; ".join(f"{node}: {why}" for node, why in unavailable.items())
+            self.nodes_missing = not all(nodes.is_out_of_service(why, partition) for why in unavailable.values())
         return min(up, most or up)
 
-    def ranks_at_most(self, wanted):
-        """The ranks of a node: one per GPU; without GPUs, `wanted`, limited by the number of cores."""
+    def default_ranks(self, wanted):
+        """The number of ranks per node: one per GPU; on nodes without GPUs `wanted`, at most the number of cores."""
         cores = self.current_partition.processor.num_cores or 1
         return self.expected.devices or min(wanted, cores)
 
     def skip_without_ranks(self, pairs):
-        """Skip the test if a node has fewer ranks than `pairs`."""
+        """Skips the test if a node has fewer ranks than `pairs`."""
         ranks, option = self.num_tasks_per_node, f"-S {type(self).__name__}.ranks={pairs}"
         self.skip_partition(pairs > ranks, f"has {ranks} ranks per node, and {pairs} pairs need {pairs}: set {option}")
 
     def machine_faults(self):
-        """Reasons for missing or misplaced ranks, and for unexpected adapters of each node."""
+        """Reasons for missing or misplaced ranks, and for unexpected adapters of the nodes."""
         partition = self.current_partition
         of_adapters = adapter_faults(self.record, partition.extras) if "rdma" in partition.features else []
         return rank_faults(self.record, self.nodes, self.num_tasks_per_node) + of_adapters
 
 
-class OfExtent(CrossNode):
-    """Two nodes, or all nodes of the partition, as the parameter `extent` specifies.
+class TwoOrAllNodes(CrossNode):
+    """A test of two nodes, or of all nodes of the partition. The parameter `extent` chooses.
 
-    The session is one of several nodes. For the extent ``all``, the name of the table of references ends with ``@all``.
+    For the extent ``all``, the name of the table of references ends with ``@all``.
     """
 
     def prepare(self):
-        """Request the nodes with one rank per GPU, or with one rank if there are no GPUs."""
+        """Requests the nodes with one rank per GPU, or one rank on a node without GPUs."""
         super().prepare()
         if self.extent == "two" and self.nodes not in (0, 2):
             getlogger().info(f"note: {self.display_name} measures two nodes: nodes={self.nodes} is of extent=all")
@@ -102,20 +102,20 @@ class OfExtent(CrossNode):
 
 
 @rfm.simple_test
-class crossnode_matrix(OfExtent, p2p_matrix_case):
-    """Measures one matrix between nodes or between their ranks. Between nodes, all their ranks transfer concurrently.
+class crossnode_matrix(TwoOrAllNodes, p2p_matrix_case):
+    """Measures one matrix between nodes, or between the ranks of nodes.
 
-    A node whose row and column are slow is faulty itself. A single slow pair has a faulty path. `linkmatrix diagnose`
-    tells which.
+    In a matrix of nodes, all ranks of a pair of nodes transfer concurrently. If the row and the column of a node are
+    slow, the node is faulty. If a single pair is slow, the path is faulty. `linkmatrix diagnose` names the component.
     """
 
-    testcase = parameter(OF_RANKS, loggable=True)
+    testcase = parameter(RANK_TESTCASES, loggable=True)
 
-    #: ``two`` nodes, or ``all``: the number in `nodes`, else all nodes that take jobs, at most extras['nodes'].
+    #: ``two`` nodes, or ``all``: the number in `nodes`, else all nodes that accept jobs, at most extras['nodes'].
     extent = parameter(["two", "all"], loggable=True)
 
-    #: How the ranks of two nodes are paired in matrices of nodes. ``affine`` pairs equal numbers. ``crossed`` pairs
-    #: each rank with the next number, so the data passes from one rail to another.
+    #: The pairs of ranks of two nodes in matrices of nodes. ``affine`` pairs ranks with equal local numbers.
+    #: ``crossed`` pairs each rank with the next local number, so the data passes from one rail to another.
     mapping = variable(str, value="affine", loggable=True)
 
     session = fixture(nodes_session, scope="environment")
@@ -145,7 +145,7 @@ class crossnode_matrix(OfExtent, p2p_matrix_case):
         ]
 
     def is_of_nodes(self):
-        """Whether rows and columns are nodes. The mapping then pairs their ranks."""
+        """Whether rows and columns are nodes."""
         return self.testcase.startswith("node_")
 
 
@@ -153,11 +153,11 @@ class crossnode_matrix(OfExtent, p2p_matrix_case):
 class crossnode_device_matrix(crossnode_matrix):
     """Measures one matrix between the GPU memory of several nodes, with one rank per GPU.
 
-    If the partition specifies GPUDirect, extras['gpudirect'], MPI must take device addresses, and no data between nodes
-    passes through host memory. The name of the table of references ends with ``@device``.
+    If the partition specifies GPUDirect in extras['gpudirect'], MPI must accept device addresses, and no data between
+    nodes may pass through host memory. The name of the table of references ends with ``@device``.
     """
 
-    testcase = parameter([name for name in OF_RANKS if "_put_" not in name], loggable=True)
+    testcase = parameter([name for name in RANK_TESTCASES if "_put_" not in name], loggable=True)
 
     descr = "messages between GPUs of different nodes"
     valid_systems = ["+gpu +cuda +mpi +crossnode"]
@@ -174,7 +174,7 @@ class crossnode_device_matrix(crossnode_matrix):
 
 
 class sweep_run(CrossNode, measuring_run, special=True):
-    """A test of messages of every size between nodes: the base of the checks that sweep sizes.
+    """The base of the checks that sweep message sizes between nodes.
 
     The performance variables are medians by link class and size, such as ``NET@4096``.
     """
@@ -197,10 +197,10 @@ class sweep_run(CrossNode, measuring_run, special=True):
 
     def size_faults(self):
         found = [result["size_bytes"] for result in self.results]
-        return size_faults(self.testcase, found, sizes_of(self.sizes))
+        return size_faults(self.testcase, found, parse_sizes(self.sizes))
 
     def figures(self):
-        """The median of each size, with the reference of its link class."""
+        """The median of each link class and size, with the reference of the link class."""
         figures = {}
         for result, matrix in self.judged_results():
             for group, summary in matrix.matrix.classes.items():
@@ -215,12 +215,12 @@ class sweep_run(CrossNode, measuring_run, special=True):
 
 @rfm.simple_test
 class crossnode_sweep(sweep_run):
-    """Measures two nodes with every size of message, as the OSU benchmarks do: one rank per node.
+    """Measures all message sizes between two nodes with one rank per node, as the OSU benchmarks do.
 
     The name of the table of references ends with ``@sweep``.
     """
 
-    testcase = parameter([name for name in OF_RANKS if name.startswith("rank_")], loggable=True)
+    testcase = parameter([name for name in RANK_TESTCASES if name.startswith("rank_")], loggable=True)
 
     session = fixture(nodes_session, scope="environment")
     descr = "messages of every size between two nodes"
@@ -236,24 +236,24 @@ class crossnode_sweep(sweep_run):
 
 @rfm.simple_test
 class crossnode_matchings(crossnode_matrix):
-    """Measures thousands of nodes in minutes: some random matchings of all nodes, then suspects with healthy partners.
+    """Measures thousands of nodes in minutes by random matchings of all nodes.
 
-    An endpoint that is slow itself is found, and confirmed after a pause. Links are not judged, because few pairs are
-    measured. Each run measures other pairs, so only figures of the link class are published. The name of the table of
-    references ends with ``@matchings``.
+    Slow nodes are then measured with healthy partners, and confirmed after a pause. Links are not judged, because only
+    a sample of all pairs is measured. Each run measures other pairs, so only performance variables of link classes are
+    published. The name of the table of references ends with ``@matchings``.
     """
 
-    testcase = parameter([name for name in OF_RANKS if "_put_" not in name], loggable=True)
+    testcase = parameter([name for name in RANK_TESTCASES if "_put_" not in name], loggable=True)
 
     #: ``all`` nodes: the number in `nodes`, else all nodes that take jobs, at most extras['nodes'].
     extent = parameter(["all"], loggable=True)
 
     #: A file with the nodes of each leaf switch: lines such as ``leaf1: n[1-32]``, or Slurm's topology.conf. The node
-    #: of rank 0 must have the file. Uplinks are then judged, and congestion is distinguished from faults.
+    #: of rank 0 reads the file. With groups, uplinks are judged, and congestion is distinguished from faults.
     #: :default: empty: the groups are unknown
     groups = variable(str, value="")
 
-    descr = "messages between nodes, a few pairs of each"
+    descr = "messages between nodes, with a few partners per node"
     tags = {"crossnode", "matchings"}
     quick_case = ""
     measured_pairs = MATCHINGS
@@ -267,6 +267,6 @@ class crossnode_matchings(crossnode_matrix):
         return [*super().program_opts(), "--concurrency", "matchings", *groups]
 
     def result_figures(self, result, matrix):
-        """The figures without single pairs, because each run measures other pairs."""
+        """The performance variables without single pairs, because each run measures other pairs."""
         figures = crossnode_matrix.result_figures(self, result, matrix)
         return {name: figure for name, figure in figures.items() if "->" not in name}

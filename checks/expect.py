@@ -1,7 +1,7 @@
-"""Comparison of a record with the expected configuration of a partition.
+"""Compares a record with the expected configuration of a partition.
 
-This module imports no ReFrame and starts no programs. Each function whose name ends with `_faults` returns a list of
-reasons, each a verdict with a sentence. A missing or unknown fact is a reason too.
+Each function whose name ends with `_faults` returns a list of `Reason`, a verdict with a sentence. A property that is
+missing in the record is a reason too.
 """
 
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from linkmatrix.record.external_cells import ExternalCells
 from linkmatrix.reframe_ext.sessions import endings
 from linkmatrix.suite import PROGRAMS
 
-from .cells import name_of
+from .cells import result_name
 
 
 @dataclass(frozen=True)
 class ExpectedConfiguration:
-    """The configuration that a partition specifies; None for anything unspecified.
+    """The expected configuration of a partition. None means unspecified.
 
     devices: the number of GPUs.
     model: a part of each GPU's name.
@@ -39,7 +39,7 @@ class ExpectedConfiguration:
 
     @classmethod
     def of(cls, partition):
-        """The configuration in a ReFrame partition's GPU devices and extras."""
+        """The configuration that a ReFrame partition specifies in its devices and extras."""
         gpus = partition.select_devices("gpu")
         names = ("link_class", "peer_access", "hops", "exclusive")
         extras = {name: partition.extras.get(name) for name in names}
@@ -75,8 +75,11 @@ def gpu_faults(record, expected):
     return device_faults(record, expected) + path_faults(record, expected)
 
 
-def without_pairs(testcase, expected):
-    """Why a node of the expected configuration has no pair of GPUs for a test case; "" if it has one."""
+def no_pairs_reason(testcase, expected):
+    """A sentence if a node of the expected configuration has no pair of GPUs for a test case; "" if it has pairs.
+
+    The sentence continues the name of the partition.
+    """
     if "host" in testcase or "local" in testcase:
         return ""
     if expected.devices == 1:
@@ -87,20 +90,21 @@ def without_pairs(testcase, expected):
 
 
 def run_faults(record, check):
-    """The reason if another check requested the record."""
+    """The reason if another check than `check` requested the record."""
     if record["asked_by"] in (None, check):
         return []
     return missing(f"the record is of the check {record['asked_by']}, not of {check}")
 
 
 def exclusive_faults(record, expected):
-    """Reasons if other processes used an exclusive node. Foreign programs do not poll other processes."""
+    """Reasons if other processes used an exclusive node."""
+    # only the programs of this suite poll other processes
     polled = record["program"] in PROGRAMS and record["backend"] in ("cuda", "host", "mpi")
     return disturbed(*not_exclusive(record)) if expected.exclusive and polled else []
 
 
 def rank_faults(record, nodes, ranks):
-    """Reasons if not exactly `ranks` ranks on each of `nodes` nodes are in the record."""
+    """Reasons if the record does not contain exactly `nodes` nodes with `ranks` ranks each."""
     rank_nodes = [device["node"] for device in record["devices"]]
     reasons = []
     if len(rank_nodes) != nodes * ranks:
@@ -115,7 +119,10 @@ def rank_faults(record, nodes, ranks):
 
 
 def pairs_faults(record, pairs, ranks):
-    """Reasons for matrices of nodes that another number of concurrent pairs of ranks measured. ranks: per node."""
+    """Reasons for matrices of nodes that were not measured with `pairs` concurrent pairs of ranks.
+
+    ranks: the number of ranks per node, which is the number of pairs if the result contains no number.
+    """
     measured = dict.fromkeys((result["testcase"], result.get("pairs", ranks)) for result in record["results"])
     wrong = [(testcase, number) for testcase, number in measured if number != pairs]
     return missing(
@@ -124,7 +131,7 @@ def pairs_faults(record, pairs, ranks):
 
 
 def version_faults(record, libraries):
-    """Reasons for specified libraries that MPI has not loaded. The record has the version of each loaded library."""
+    """Reasons for the names in `libraries` that MPI has not loaded, according to the record's versions."""
     return missing(
         *(
             f"the partition specifies {name}, and the MPI of {record['host']['name']} has not loaded it: load its"
@@ -136,7 +143,7 @@ def version_faults(record, libraries):
 
 
 def transport_faults(record, expected):
-    """Reasons for pairs between nodes that used another transport than expected."""
+    """Reasons for pairs between nodes that did not use the transport `expected`."""
     return [
         reason
         for result in record["results"]
@@ -149,7 +156,7 @@ def transport_faults(record, expected):
 
 
 def transports_between_nodes(result):
-    """[(pair, transport)] between nodes; [("all", transport)] of a matrix that is too large for its record."""
+    """[(pair, transport)] of pairs between nodes; [("all", transport)] if the cells are in a separate file."""
     external = ExternalCells.of(result)
     if external is not None:
         classes = external.summaries
@@ -163,16 +170,17 @@ def transports_between_nodes(result):
 
 
 def engine_faults(results, engine):
-    """Reasons for results that another library than `engine` measured; None for any library."""
+    """Reasons for results that were not measured by the library `engine`; None accepts any library."""
     others = [one for one in results if engine not in (None, one["engine"])]
-    return missing(*(f"{name_of(one)} was measured by {one['engine']}, not by {engine}" for one in others))
+    return missing(*(f"{result_name(one)} was measured by {one['engine']}, not by {engine}" for one in others))
 
 
 def nccl_faults(record, transport=None, network=None, direct=False):
-    """Reasons if NCCL connected its ranks by other means than expected.
+    """Reasons if NCCL did not connect its ranks as specified.
 
-    transport: inside a node, such as "P2P"; None for any. network: between nodes, such as "IB"; None for any. direct:
-    whether the network reads and writes the memory of GPUs (GPUDirect).
+    transport: inside a node, such as "P2P"; None for any.
+    network: between nodes, such as "IB"; None for any.
+    direct: whether the network must read and write GPU memory (GPUDirect).
     """
     software = record["software"]
     found = [word for word in software.get("NCCL transports", "").split(", ") if word]
@@ -222,7 +230,7 @@ def path_faults(record, expected):
 
 
 def spoken(value):
-    """A value of the topology in words."""
+    """A value of the topology as text: True as "on", False as "off", None and "" as "unknown"."""
     if value is None or value == "":
         return "unknown"
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)

@@ -1,4 +1,4 @@
-"""The base class of checks of foreign programs. A script prints the program's output, and the check makes a record."""
+"""The base class of checks of foreign programs. A check converts the program's output to a record."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ class foreign_run(p2p_matrix_run, special=True):
     """A test of a foreign program. A script prints the program's output with a prefix."""
 
     def read_output(self):
-        """Reads `self.text`. Returns (the content of the record, sentences on missing output)."""
+        """Reads the output in `self.text`. Returns (content of the record, sentences about missing output)."""
         raise NotImplementedError
 
     def result_faults(self):

@@ -7,9 +7,9 @@ from .case import p2p_matrix_case
 from .cells import endpoints
 from .expect import gpu_faults, rank_faults
 from .on_ranks import OnRanks
-from .testcases import OF_DEVICES, TESTCASES, has_own_size
+from .testcases import DEVICE_TESTCASES, TESTCASES, has_own_size
 
-#: Smoke test: the minimum that shows that the node works.
+#: Smoke test: a minimum of test cases that shows whether the node works.
 SMOKE = {
     "host_to_device_memcpy_ce",
     "device_to_host_memcpy_ce",
@@ -20,8 +20,8 @@ SMOKE = {
 #: Quick test: shows whether the node is healthy.
 QUICK = SMOKE | {"device_to_device_memcpy_read_ce", "host_device_latency_sm", "device_local_copy"}
 #: Tests of the order of writes.
-VISIBILITY = {name for name in OF_DEVICES if "visibility" in name}
-#: The test cases that run between pinned threads on a partition without GPUs.
+VISIBILITY = {name for name in DEVICE_TESTCASES if "visibility" in name}
+#: The test cases that can run between pinned threads on a partition without GPUs.
 ON_THREADS = VISIBILITY | {
     "device_to_device_memcpy_read_ce",
     "device_to_device_memcpy_write_ce",
@@ -37,25 +37,25 @@ SUITES = {"smoke": SMOKE, "quick": QUICK, "visibility": VISIBILITY}
 
 
 def limited(testcase):
-    """Whether a link limits the measured value of a test case."""
+    """Whether a link limits the measured value of a test case, so that extras['limits'] apply."""
     return not has_own_size(testcase) and not testcase.endswith("_peer_off")
 
 
 def limit_options(limits):
-    """The program's option for {link class: GB/s of one direction}; [] without limits."""
-    given = ",".join(f"{link_class}={rate}" for link_class, rate in limits.items())
-    return ["--limit", given] if given else []
+    """The program's option --limit for {link class: GB/s of one direction}; [] without limits."""
+    values = ",".join(f"{link_class}={rate}" for link_class, rate in limits.items())
+    return ["--limit", values] if values else []
 
 
 @rfm.simple_test
 class intranode_p2p(p2p_matrix_case):
     """Measures one matrix between the GPUs of a node, or between the GPUs and host memory.
 
-    On a partition without GPUs, the test cases that CPUs support run between pinned threads. The endpoints are then
-    cpu0, cpu1, …, in any number.
+    On a partition without GPUs, some test cases run between pinned threads. The endpoints are then cpu0, cpu1, …, in
+    any number.
     """
 
-    testcase = parameter(OF_DEVICES, loggable=True)
+    testcase = parameter(DEVICE_TESTCASES, loggable=True)
 
     descr = "copies inside one node"
 
@@ -82,12 +82,12 @@ class intranode_p2p(p2p_matrix_case):
         return gpu_faults(self.record, self.expected) if self.on_gpus else []
 
     def program_opts(self):
-        """The options, with extras['limits'], {link class: GB/s of one direction}, if a link limits the test case."""
+        """The options of the program, with extras['limits'] if a link limits the test case."""
         limits = self.current_partition.extras.get("limits", {}) if limited(self.testcase) else {}
         return [*super().program_opts(), *limit_options(limits)]
 
     def axes(self):
-        """The labels of rows and columns. Any labels of host memory are accepted."""
+        """The required labels of rows and columns; None for host memory, which may have any labels."""
         devices = endpoints(self.record, self.testcase)
         labels = {"device": devices, "host": None, "local": ["local"], "all": ["all"]}
         return labels[TESTCASES[self.testcase]["rows"]], labels[TESTCASES[self.testcase]["columns"]]
@@ -95,10 +95,10 @@ class intranode_p2p(p2p_matrix_case):
 
 @rfm.simple_test
 class process_p2p(p2p_matrix_case):
-    """Measures matrices between the GPUs of a node with one process per GPU, as most applications run.
+    """Measures one matrix between the GPUs of a node with one process per GPU, as most applications use GPUs.
 
-    The processes map each other's memory by file descriptors or CUDA IPC; the record contains which. Their values equal
-    those of a single process, so the references are the same.
+    The processes share memory by file descriptors or CUDA IPC. The record contains the method. The values equal the
+    values of a single process, so both have the same references.
     """
 
     testcase = parameter(
@@ -127,13 +127,13 @@ class process_p2p(p2p_matrix_case):
         return "mpi"
 
     def machine_faults(self):
-        """Reasons for missing ranks, as without PMI. If all ranks took part, reasons for the GPUs."""
+        """Reasons for missing ranks. If no rank is missing, reasons for missing GPUs and unexpected connections."""
         return rank_faults(self.record, 1, self.num_tasks) or gpu_faults(self.record, self.expected)
 
 
 @rfm.simple_test
 class rank_p2p(OnRanks, p2p_matrix_case):
-    """Measures one matrix between MPI ranks in host memory, on one node or several, with the partition's launcher."""
+    """Measures one matrix between MPI ranks in host memory, on one node or on several nodes."""
 
     testcase = parameter(
         ["rank_to_rank_bandwidth_mpi", "rank_to_rank_bidirectional_mpi", "rank_to_rank_latency_mpi"], loggable=True

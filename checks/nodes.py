@@ -1,4 +1,4 @@
-"""The nodes of a sweep: the nodes that $LINKMATRIX_NODES names, or all nodes that the scheduler reports."""
+"""The nodes of a sweep, and their states. $LINKMATRIX_NODES names the nodes, or requests all nodes of the scheduler."""
 
 import os
 import socket
@@ -16,13 +16,13 @@ from linkmatrix.runs.modes import job_options
 from linkmatrix.site import nodes
 
 VARIABLE = "LINKMATRIX_NODES"
-MOST_AGE = 60  # seconds until the scheduler is asked again, because nodes are drained during a sweep
-answers = {}  # {partition: (time, answer of its scheduler)}
-first_answers = {}  # {partition: the first answer of its scheduler}
+MOST_AGE = 60  # maximum age of an answer in seconds, because nodes may be drained during a sweep
+answers = {}  # {partition: (time, its node states)}
+first_answers = {}  # {partition: its first node states}
 
 
-def of_partition(partition):
-    """{node: why it takes no job now, "" if it takes jobs} of a partition; None if unknown."""
+def node_states(partition):
+    """{node: reason why the node accepts no job now, "" if it accepts jobs} of a partition; None if unknown."""
     asked, answer = answers.get(partition.fullname, (None, None))
     if asked is None or time.monotonic() - asked > MOST_AGE:
         answer = ask(partition)
@@ -30,20 +30,20 @@ def of_partition(partition):
     return answer
 
 
-def at_start(partition):
-    """The first answer of `of_partition`, because a session and its tests must agree on the number of nodes."""
+def first_node_states(partition):
+    """The first result of `node_states`, because a session and its tests must use the same number of nodes."""
     if partition.fullname not in first_answers:
-        first_answers[partition.fullname] = of_partition(partition)
+        first_answers[partition.fullname] = node_states(partition)
     return first_answers[partition.fullname]
 
 
 def ask(partition):
-    """Ask the scheduler, and return as `of_partition`. A partition without a scheduler has this machine as its node."""
+    """Asks the scheduler for `node_states`. Without a scheduler, this machine is the only node of the partition."""
     scheduler = scheduler_of(partition)
     if scheduler == "local":
         return {short(socket.gethostname()): ""}
     resources = [option for options in partition.resources.values() for option in options]
-    # the command line overrides the partition
+    # options of the command line come first, because they override options of the partition
     options = [*job_options(sys.argv[1:]), *partition.access, *(one for one in resources if one.startswith("-"))]
     try:
         return nodes.availability(scheduler, options)
@@ -53,18 +53,19 @@ def ask(partition):
 
 
 def scheduler_of(partition):
-    """ReFrame's name of a partition's scheduler."""
+    """ReFrame's name of a partition's scheduler, without the prefix of extended schedulers."""
     return reframe_ext.reframe_name(partition.scheduler.registered_name)
 
 
 def requested_nodes():
-    """The node names in $LINKMATRIX_NODES, for a check's parameter. A malformed list is returned as one name.
+    """The node names in $LINKMATRIX_NODES, for the parameter of a check.
 
-    ReFrame would skip a check that raises here with a warning, and a skipped check looks like a passed one.
+    A malformed list is returned as one name, and the test of this name fails. If this function raised an error, ReFrame
+    would skip the check with a warning only.
     """
     text = os.environ.get(VARIABLE, "").strip()
     if text == nodes.ALL:
-        found = {name for partition in every_partition() for name in of_partition(partition) or {}}
+        found = {name for partition in every_partition() for name in node_states(partition) or {}}
         return [*sorted(found), *([text] if unknown_partitions() or not found else [])]
     try:
         return nodes.expand_names(text) if text else []
@@ -78,35 +79,36 @@ def every_partition():
 
 
 def unknown_partitions():
-    """The partitions without known nodes, because the scheduler does not answer or reports none.
+    """The partitions without known nodes, because the scheduler does not answer or reports no nodes.
 
-    With a reservation, a partition without nodes is not unknown: none of its nodes is reserved.
+    With a reservation, an empty list of nodes is known: the reservation contains no node of the partition.
     """
     is_reserved = any(option.startswith("--reservation") for option in job_options(sys.argv[1:]))
-    each = [(one, of_partition(one)) for one in every_partition()]
-    return [one for one, known in each if known is None or (not known and not is_reserved)]
+    states = [(partition, node_states(partition)) for partition in every_partition()]
+    return [partition for partition, known in states if known is None or (not known and not is_reserved)]
 
 
-def partitions_of(node):
-    """The partition that sweeps a node, and those that may have it; all partitions if none has it.
+def sweeping_partitions(node):
+    """The names of the partitions for the test of a node.
 
-    If several partitions share a node, the first one with GPUs sweeps the node, else the first one. A partition that
-    takes jobs on the node comes before a partition that does not. With `all`, each name comes from a partition that has
-    the node, so partitions without known nodes are left out. The node name `all` itself stands for these partitions.
+    * Of several partitions with the node, one is chosen: first where the node accepts jobs, then with GPUs.
+    * Partitions with unknown nodes are added, except if LINKMATRIX_NODES is `all`.
+    * If no partition is found, the result is all partitions.
+    * For the node name `all`, the result is the partitions with unknown nodes.
     """
     every = every_partition()
     if node == nodes.ALL:
         return [one.fullname for one in unknown_partitions() or every]
-    found = [one for one in every if short(node) in map(short, of_partition(one) or {})]
+    found = [one for one in every if short(node) in map(short, node_states(one) or {})]
     found = sorted(found, key=lambda one: (bool(unavailable_reason(node, one)), "gpu" not in one.features))[:1]
     if os.environ.get(VARIABLE, "").strip() != nodes.ALL or not found:
-        found += [one for one in every if of_partition(one) is None]
+        found += [one for one in every if node_states(one) is None]
     return [one.fullname for one in found or every]
 
 
 def unknown_node_reason(node, partition):
-    """A sentence on why a partition has no such node; "" if it has the node, or its nodes are unknown."""
-    known = of_partition(partition)
+    """A sentence if a node name is malformed or the partition lacks the node; "" if the node may exist."""
+    known = node_states(partition)
     if node == nodes.ALL:
         return f"the nodes of {partition.fullname} are unknown: name them in {VARIABLE}, or with --nodes"
     try:
@@ -119,19 +121,19 @@ def unknown_node_reason(node, partition):
 
 
 def scheduler_name(node, partition):
-    """A node's name as its scheduler writes it: n1 for n1.cluster.example, or the long name for the short one."""
-    known = of_partition(partition) or {}
+    """The scheduler's name of a node, which may be short (n1) or long (n1.cluster.example)."""
+    known = node_states(partition) or {}
     return node if node in known else next((name for name in known if short(name) == short(node)), node)
 
 
 def unavailable_reason(node, partition, ask_again=False):
-    """The scheduler's reason why a node takes no job now; "" without one. ask_again: ignore earlier answers."""
+    """The scheduler's reason why a node accepts no job now; "" if it accepts jobs. ask_again: ignore stored answers."""
     if ask_again:
         answers.pop(partition.fullname, None)
-    known = of_partition(partition) or {}
+    known = node_states(partition) or {}
     return next((why for name, why in known.items() if short(name) == short(node)), "")
 
 
-def is_taken_out(why, partition):
-    """Whether an administrator has taken a node out of service. why: the words of `unavailable_reason`."""
+def is_out_of_service(why, partition):
+    """Whether an administrator has taken a node out of service. why: the result of `unavailable_reason`."""
     return nodes.is_out_of_service(scheduler_of(partition), why)

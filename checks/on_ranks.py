@@ -9,11 +9,11 @@ from .expect import rank_faults
 class OnRanks(rfm.RegressionTestPlugin):
     """Ranks in host memory on one or several nodes, started by the partition's launcher."""
 
-    #: Ranks on each node.
+    #: The number of ranks per node.
     #: :default: 0: the number of GPUs of the node, at least 2
     ranks = variable(int, value=0)
 
-    #: Nodes that the ranks run on, e.g. ``-S rank_p2p.nodes=4``.
+    #: The number of nodes, e.g. ``-S rank_p2p.nodes=4``.
     nodes = variable(int, value=1, loggable=True)
 
     def prepare(self):
@@ -26,5 +26,5 @@ class OnRanks(rfm.RegressionTestPlugin):
             self.add_variant(f"{self.nodes}-nodes")
 
     def machine_faults(self):
-        """Reasons if not all ranks took part."""
+        """Reasons for missing or misplaced ranks."""
         return rank_faults(self.record, self.nodes, self.num_tasks_per_node)

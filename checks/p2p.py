@@ -22,41 +22,41 @@ from linkmatrix.reframe_ext.sessions.processes import process_folder
 from linkmatrix.site import ignored_processes
 from linkmatrix.suite import PROGRAMS
 
-from .expect import exclusive_faults, run_faults, without_pairs
+from .expect import exclusive_faults, no_pairs_reason, run_faults
 from .ranks import crowded_faults
 from .session_test import session_test
 from .variables import matrix_figures
 
 
 class p2p_matrix_run(session_test, special=True):
-    """A test of p2p_matrix, or of another `program`.
+    """A test that runs `program` and judges its record.
 
-    A check declares what the program measures and what the record must contain. ReFrame copies the record,
-    `record.json`, to the output directory.
+    A check declares the options of the program and the required content of the record. ReFrame copies `record.json` to
+    the output directory.
     """
 
-    #: Further options of the program, e.g. ``-S intranode_p2p.extra_opts=--samples,15``. The program refuses an option
+    #: Further options of the program, e.g. ``-S intranode_p2p.extra_opts=--samples,15``. The program refuses options
     #: without effect. A test with references refuses options that change the measurement, such as ``--size``.
     extra_opts = variable(typ.List[str], value=[])
 
-    #: Maximum seconds to wait until other processes leave the measured devices, e.g. ``-S wait_idle=60``. The
-    #: measurement then starts in any case.
+    #: Maximum seconds to wait until other processes leave the measured devices, e.g. ``-S wait_idle=60``. After this
+    #: time, the measurement starts in any case.
     wait_idle = variable(float, value=0.0)
 
-    #: Whether the program refuses to measure while another process uses the devices: ``-S refuse_busy=y``. The test
-    #: then has no verdict.
+    #: Whether the program refuses to measure while another process uses the devices: ``-S refuse_busy=y``. A refused
+    #: test has no verdict.
     refuse_busy = variable(typ.Bool, value=False)
 
-    #: Maximum seconds until the files of a job are visible after its end, e.g. ``-S record_wait=90``. A network file
-    #: system shows new files late.
+    #: Maximum seconds from the end of a job until its files are visible, e.g. ``-S record_wait=90``. A network file
+    #: system may show new files late.
     record_wait = variable(float, value=30.0)
 
-    #: The table of references that the test is compared with. The table is in `config/references/p2p.yaml`, or in the
-    #: file that the partition names in ``extras['reference_file']``.
+    #: The table of references for this test. The table is in `config/references/p2p.yaml`, or in the file that the
+    #: partition names in ``extras['reference_file']``.
     #: :default: the partition's ``extras['reference']``, else empty: NOT JUDGED, because there are no references
     reference_name = variable(str, value="", loggable=True)
 
-    #: The variant that is measured, such as ``@all@crossed``. The table of references has the variant in its name.
+    #: The measured variant, such as ``@all@crossed``. The name of the table of references ends with the variant.
     #: :default: set by the checks
     reference_variant = variable(str, value="", loggable=True)
 
@@ -67,14 +67,14 @@ class p2p_matrix_run(session_test, special=True):
     #: Error counters that may rise without FAIL, e.g. ``-S tolerated_counters=pcie_replay``.
     tolerated_counters = variable(typ.List[str], value=[])
 
-    #: the program that measures, one of `suite.PROGRAMS`
+    #: the measuring program, one of `suite.PROGRAMS`
     program = "p2p_matrix"
     executable = program
     #: the minimum number of GPUs per node; 0 for a test without GPUs
     least_gpus = 0
-    #: the name of the variable for the size of the measurement; "" for a test without such a variable
+    #: the name of the test's variable for the size of the measurement; "" for a test without such a variable
     size_variable = ""
-    #: the memory that ranks send from and receive into: "host" or "device"
+    #: the memory of the ranks' messages: "host" or "device"
     memory = "host"
 
     def prepare(self):
@@ -95,21 +95,21 @@ class p2p_matrix_run(session_test, special=True):
             raise ReframeError(str(error)) from None
 
     def request_gpus(self, least):
-        """Requests all GPUs of each node. Skips the test on nodes with fewer than `least` GPUs."""
+        """Requests all GPUs of each node. Skips the test if nodes have fewer than `least` GPUs."""
         found = self.num_gpus_per_node = self.expected.devices
         needed = f"has {units.counted(found, 'GPU')}, and the test needs {least}"
         self.skip_partition(found is not None and found < least, needed, too_small=True)
 
     def choose_backend(self):
-        """Measure GPUs if the partition has GPUs. Skips the test in an environment that cannot use them."""
+        """Sets `on_gpus` if the partition has GPUs. Skips the test if the environment has no CUDA for these GPUs."""
         self.on_gpus = "gpu" in self.current_partition.features
         lacks = self.on_gpus and "cuda" not in self.current_environ.features
         self.skip_partition(lacks, f"has GPUs, and the environment {self.current_environ.name} has no CUDA")
 
     def require_pairs(self):
-        """Requests all GPUs of a node. Skips the test on nodes without a pair of GPUs that can be measured."""
+        """Requests all GPUs of a node. Skips the test if nodes have no pair of GPUs for the test case."""
         self.request_gpus(1)
-        why = without_pairs(self.testcase, self.expected)
+        why = no_pairs_reason(self.testcase, self.expected)
         self.skip_partition(why, why, too_small=True)
 
     def add_variant(self, word):
@@ -134,42 +134,43 @@ class p2p_matrix_run(session_test, special=True):
             ),
             size=self.requested_size(),
             program=self.program,
-            group="puts" if "_put_" in testcase else "",  # an MPI without one-sided puts ends the process
+            # an MPI without one-sided puts ends the process, so these test cases have their own process
+            group="puts" if "_put_" in testcase else "",
             environment=self.environment_of_ranks(),
             references=self.program_references(testcase),
         )
 
     def ignore_opts(self):
-        """The option with the processes that the partition ignores, for programs that poll other processes."""
+        """The program's option for processes that the partition ignores; () for a foreign program."""
         if not self.ignored or self.program not in PROGRAMS:
             return ()
         return ("--ignore-processes", shlex.quote(",".join(self.ignored)))
 
     def idle_opts(self):
-        """The options for processes of other users, if the program measures and polls other processes."""
+        """The program's options for `wait_idle` and `refuse_busy`; () for a foreign program."""
         if not self.shared_testcase() or self.program not in PROGRAMS:
             return ()
         wait = ("--wait-idle", f"{self.wait_idle:g}") if self.wait_idle else ()
         return (*wait, *(["--refuse-busy"] if self.refuse_busy else []))
 
     def short_opts(self):
-        """The option for short samples, if the program measures one matrix by repeated samples."""
-        takes_some = {"--sweep", "matchings"}.isdisjoint(self.program_opts())
-        measures = self.program == "p2p_matrix" and self.shared_testcase()
+        """The program's option for the session's `short_samples`, if the test supports short samples."""
         number = self.session_class.short_samples
-        return ("--short-samples", str(number)) if number and measures and takes_some else ()
+        measures = self.program == "p2p_matrix" and self.shared_testcase()
+        supports = measures and {"--sweep", "matchings"}.isdisjoint(self.program_opts())
+        return ("--short-samples", str(number)) if number and supports else ()
 
     def program_references(self, testcase):
-        """The references that the program gets, as lines; none if an option changes what is measured."""
-        given = {word.partition("=")[0] for word in (*self.program_opts(), *self.extra_opts)}
-        return () if given & tables.OTHERS else self.testcase_references(testcase)
+        """The references for the program, as lines; () if an option changes the measurement."""
+        options = {word.partition("=")[0] for word in (*self.program_opts(), *self.extra_opts)}
+        return () if options & tables.OTHERS else self.testcase_references(testcase)
 
     def testcase_references(self, testcase):
         """The references of a test case, as `tables.program_references` returns them."""
         return ()
 
     def environment_of_ranks(self):
-        """NAME=VALUE of each environment variable for MPI that the process has in addition to those of the job."""
+        """The environment variables of this test's ranks, as NAME=VALUE, in addition to the variables of the job."""
         return ()
 
     def shared_testcase(self):
@@ -183,11 +184,11 @@ class p2p_matrix_run(session_test, special=True):
         super().copy_result(stage, number, sharing, asked_by)
 
     def requested_size(self):
-        """The value of --size; None for any."""
+        """The value of --size; None if the test requests no size."""
         return None
 
     def program_opts(self):
-        """The options of the program for this check, without those for the test case and the size."""
+        """The options of the program, without the options for test case and size."""
         raise NotImplementedError
 
     @run_before("run")
@@ -196,7 +197,7 @@ class p2p_matrix_run(session_test, special=True):
 
     @run_before("sanity")
     def skip_unsupported(self):
-        """Skips a test that the MPI does not support. The test has no verdict, and only the manifest excuses it."""
+        """Skips a test that the MPI does not support. The skipped test is INCOMPLETE unless the manifest allows it."""
         reason = "" if self.is_dry_run() else endings.not_here(self.outputs()[1])
         self.skip_if(bool(reason), reason)
 
@@ -209,7 +210,7 @@ class p2p_matrix_run(session_test, special=True):
         return self.conclude([*missing(*self.job_errors()), *reasons], self.record, self.all_references())
 
     def result_faults(self):
-        """Reasons from the last line of the program's standard output, or from its standard error."""
+        """Reasons in the program's output: from its last line, from standard error, or because output is missing."""
         self.text, errors = self.outputs()
         if self.text is None:
             return missing(self.report_no_output())
@@ -236,10 +237,7 @@ class p2p_matrix_run(session_test, special=True):
         return reasons + exclusive_faults(self.record, self.expected)
 
     def record_has_result(self):
-        """Whether the record contains the result, which the judge then reports.
-
-        If a signal ended the program, the launcher and the scheduler know the cause, and the record does not.
-        """
+        """Whether the record explains the end of the program. If not, the output of the job contains the cause."""
         if self.record is None or endings.causes(self.job.state, self.outputs()[1], self.stagedir):
             return False
         if (self.record["error"] or "").startswith(BY_SIGNAL):
@@ -247,7 +245,7 @@ class p2p_matrix_run(session_test, special=True):
         return self.text.rstrip().endswith(f"Result: {self.record['result']}")
 
     def all_references(self):
-        """The references in the partition's file, or in all files if it names none; None if a file is unreadable."""
+        """The references in the partition's `reference_file`, by default in all files; None if a file is unreadable."""
         folder, file = os.environ["RFM_REFERENCE_PREFIX"], self.current_partition.extras.get("reference_file", "")
         try:
             return tables.loaded(os.path.join(folder, file) if file else folder)
@@ -279,15 +277,15 @@ class p2p_matrix_run(session_test, special=True):
         }
 
     def result_figures(self, result, matrix):
-        """{name of a performance variable: `variables.Figure`} of one result."""
+        """The performance variables of one result: {name: `variables.Figure`}."""
         return matrix_figures(matrix)
 
     @run_before("performance")
     def publish(self):
-        """Sets ReFrame's performance variables and the references that the judge compared them with.
+        """Sets ReFrame's performance variables and their references.
 
-        With `require_reference`, ReFrame refuses a variable without a reference. The judge decides which cells need
-        one, so only a NOT JUDGED test leaves variables without.
+        With `require_reference`, ReFrame fails a variable without a reference. The judge decides whether references
+        are missing, so variables lack a reference only in a NOT JUDGED test.
         """
         if self.is_dry_run():
             return

@@ -1,4 +1,4 @@
-"""Checks between two nodes with 1, 4 and 8 concurrent pairs of ranks, all sizes, and several transports."""
+"""Checks between two nodes with 1, 4 and 8 concurrent pairs of ranks, all message sizes, and several routes."""
 
 from dataclasses import dataclass
 
@@ -8,19 +8,20 @@ from reframe.core.builtins import fixture, parameter
 from .crossnode import sweep_run
 from .expect import pairs_faults, transport_faults, version_faults
 from .session import nodes_session
-from .testcases import OF_RANKS
+from .testcases import RANK_TESTCASES
 
 PAIRS = (1, 4, 8)  # as in published sweeps
-SECONDS = 300  # per process; a job has up to 30, which would request five hours with the default limit
-OF_NODES = [name for name in OF_RANKS if name.startswith("node_")]
+SECONDS = 300  # per process; a job has up to 30 processes and would request five hours with the default limit
+OF_NODES = [name for name in RANK_TESTCASES if name.startswith("node_")]
 
 
 @dataclass(frozen=True)
 class Route:
-    """A transport between the memory of GPUs on two nodes.
+    """A route between the GPU memory of two nodes.
 
-    options: of the program. environment: of MPI. extra: the key of the partition's extras that makes this route
-    differ from the usual one.
+    options: options of the program.
+    environment: environment variables of MPI.
+    extra: a key of the partition's extras; without this key, the route equals the usual route.
     """
 
     options: tuple[str, ...] = ()
@@ -29,7 +30,7 @@ class Route:
 
 
 USUAL = "usual"
-#: The environment variables are UCX's. Other transports ignore them.
+#: The environment variables configure UCX. MPI without UCX ignores the variables.
 ROUTES = {
     USUAL: Route(),
     "staged": Route(options=("--transport", "staged")),
@@ -40,11 +41,11 @@ ROUTES = {
 
 @rfm.simple_test
 class crossnode_pairs(sweep_run):
-    """Measures two nodes with every size of message and several concurrent pairs of ranks.
+    """Measures all message sizes between two nodes with several concurrent pairs of ranks.
 
-    The tests match osu_mbw_mr and osu_multi_lat; with one pair, they match osu_bw, osu_bibw and osu_latency. A node has
-    one rank per GPU, or up to 8 ranks on its cores without GPUs. The name of the table of references ends with, for
-    example, ``@4-pairs@sweep``.
+    The tests match osu_mbw_mr and osu_multi_lat. With one pair, they match osu_bw, osu_bibw and osu_latency. A node has
+    one rank per GPU. A node without GPUs has up to 8 ranks. The name of the table of references ends with, for example,
+    ``@4-pairs@sweep``.
     """
 
     testcase = parameter(OF_NODES, loggable=True)
@@ -60,7 +61,7 @@ class crossnode_pairs(sweep_run):
 
     def prepare(self):
         super().prepare()
-        self.place_on_nodes(self.nodes or 2, self.ranks_at_most(max(PAIRS)))
+        self.place_on_nodes(self.nodes or 2, self.default_ranks(max(PAIRS)))
         self.skip_without_ranks(self.pairs)
         self.add_variant(f"{self.pairs}-pairs")
         self.add_variant("sweep")
@@ -75,11 +76,14 @@ class crossnode_pairs(sweep_run):
 
 @rfm.simple_test
 class crossnode_device_pairs(crossnode_pairs):
-    """Measures pairs of GPUs of two nodes with every size of message, one rank per GPU, by several routes.
+    """Measures all message sizes between the GPUs of two nodes, with one rank per GPU and several routes.
 
-    ``usual`` is MPI's default route, and ``staged`` passes through pinned host memory. If the partition specifies
-    extras['gpudirect'] or extras['gdrcopy'], the usual route must use it. A further route then measures without it. The
-    name of the table of references ends with ``@device``, and with the route if it is not usual.
+    * ``usual``: MPI's default route. It must use GPUDirect and GDRCopy if extras['gpudirect'] and extras['gdrcopy']
+      specify them.
+    * ``staged``: through pinned host memory.
+    * ``without_gdrcopy``, ``without_gpudirect``: only on partitions that specify the feature.
+
+    The name of the table of references ends with ``@device``, and with the route unless the route is ``usual``.
     """
 
     #: The route between the GPUs.

@@ -13,18 +13,18 @@ from .expect import device_faults
 from .foreign_run import foreign_run
 from .session_test import session_test
 
-SCRIPT = "peer.sh"  # the build puts it next to the programs
+SCRIPT = "peer.sh"  # the build copies this script next to the programs
 
 
 class peer_run(foreign_run, special=True):
-    """A test with an established benchmark.
+    """The base of the checks with established benchmarks.
 
     The program is searched in the build's folder (`-S build_linkmatrix.peers=yes`), then on PATH with the environment's
-    modules. The test is skipped, with a reason, if the program is not installed. Its output is read as `linkmatrix
-    import` reads it. References belong to the check itself, because the program defines its values differently.
+    modules. The test is skipped, with a reason, if the program is not installed. The output is converted to a record as
+    by `linkmatrix import`. Each check has its own references, because each program defines its values differently.
     """
 
-    #: The program's maximum seconds, for all test cases in one process.
+    #: The time limit of the program in seconds, for all test cases of one process.
     seconds = variable(int, value=300)
 
     tags = {"peers"}
@@ -50,24 +50,26 @@ class peer_run(foreign_run, special=True):
             *self.command(),
             *self.extra_opts,
         ]
-        return replace(session_test.job_request(self), testcase=self.asked_for(), opts=tuple(opts), program=SCRIPT)
+        return replace(
+            session_test.job_request(self), testcase=self.program_testcase(), opts=tuple(opts), program=SCRIPT
+        )
 
-    def asked_for(self):
-        """The test case as the program names it."""
+    def program_testcase(self):
+        """The program's name of the test case."""
         return self.testcase
 
     def command(self):
-        """The program and its options; TESTCASES stands for all test cases of one process."""
+        """The program and its options. The session replaces TESTCASES with all test cases of the process."""
         raise NotImplementedError
 
     def full_command(self):
-        """The command as the record contains it."""
-        words = (self.asked_for() if word == TESTCASES else word for word in (*self.command(), *self.extra_opts))
+        """The command line that the record contains."""
+        words = (self.program_testcase() if word == TESTCASES else word for word in (*self.command(), *self.extra_opts))
         return " ".join(words)
 
     @run_before("sanity")
-    def skip_what_is_not_installed(self):
-        """Skip the test, without a verdict, if the program is not installed."""
+    def skip_if_not_installed(self):
+        """Skips the test, without a verdict, if the program is not installed."""
         text = None if self.is_dry_run() else self.outputs()[0]
         output = parse_output(text or "")
         self.skip_if(
@@ -93,11 +95,11 @@ class peer_run(foreign_run, special=True):
 
     def machine_faults(self):
         """Reasons for misplaced ranks, and for missing GPUs."""
-        places, each = self.output.nodes, self.num_tasks_per_node or 1
+        places, per_node = self.output.nodes, self.num_tasks_per_node or 1
         reasons = []
-        if sorted(places.count(node) for node in set(places)) != [each] * (self.num_tasks // each):
-            where = ", ".join(places) or "nowhere"
-            reasons += missing(f"{self.num_tasks} ranks should run, {each} on a node: they ran on {where}")
+        if sorted(places.count(node) for node in set(places)) != [per_node] * (self.num_tasks // per_node):
+            nodes = ", ".join(places) or "no node"
+            reasons += missing(f"{self.num_tasks} ranks should run, {per_node} per node: they ran on {nodes}")
         return reasons + (device_faults(self.record, self.expected) if self.of_gpus else [])
 
     def table_faults(self):

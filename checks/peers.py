@@ -1,4 +1,4 @@
-"""Checks with established benchmarks of the same links. They run where these benchmarks are installed."""
+"""Checks with established benchmarks of the same links, if these benchmarks are installed."""
 
 import reframe as rfm
 from reframe.core.builtins import fixture, parameter, variable
@@ -13,14 +13,14 @@ from .crossnode import CrossNode
 from .pairs import PAIRS
 from .peer import peer_run
 from .session import nodes_session
-from .sizes import PART, size_faults, sizes_of
+from .sizes import PART, parse_sizes, size_faults
 from .variables import size_figures
 
-ONE_WAY = "_one_direction"  # ends names of bidirectional test cases of nvbandwidth that print one direction
+ONE_DIRECTION = "_one_direction"  # suffix of bidirectional test cases of which nvbandwidth prints one direction
 
 
 class peer_matrix(peer_run, special=True):
-    """A matrix of GPUs. Its performance variables are named as in linkmatrix: ``gpu0->gpu3`` and ``min[NV18]``."""
+    """The base of matrices of GPUs. Performance variables have linkmatrix's names: ``gpu0->gpu3``, ``min[NV18]``."""
 
     def prepare(self):
         super().prepare()
@@ -37,18 +37,19 @@ class peer_matrix(peer_run, special=True):
 
 @rfm.simple_test
 class peer_nvbandwidth(peer_matrix):
-    """Measures matrices of a node with nvbandwidth, all requested test cases in one process.
+    """Measures matrices of a node with nvbandwidth, all test cases in one process.
 
-    nvbandwidth compares the copied data. Its bidirectional values between GPUs are the sum of both directions since
-    version 0.6. With host memory they are one direction, so these test cases end with ``_one_direction``.
+    nvbandwidth compares the copied data. Since version 0.6, bidirectional values between GPUs are the sum of both
+    directions. Bidirectional values with host memory are one direction, so these test cases end with
+    ``_one_direction``.
     """
 
-    #: The test case, as `linkmatrix import` names it.
+    #: The test case, with the name from `linkmatrix import`.
     testcase = parameter(
         [
             "host_to_device_memcpy_ce",
             "device_to_host_memcpy_ce",
-            "host_to_device_bidirectional_memcpy_ce" + ONE_WAY,
+            "host_to_device_bidirectional_memcpy_ce" + ONE_DIRECTION,
             "device_to_device_memcpy_read_ce",
             "device_to_device_memcpy_write_ce",
             "device_to_device_bidirectional_memcpy_write_ce",
@@ -64,8 +65,8 @@ class peer_nvbandwidth(peer_matrix):
     valid_systems = ["+gpu +cuda"]
     size = 512 << 20
 
-    def asked_for(self):
-        return self.testcase.removesuffix(ONE_WAY)
+    def program_testcase(self):
+        return self.testcase.removesuffix(ONE_DIRECTION)
 
     def command(self):
         return ("nvbandwidth", "-j", "-b", str(self.size >> 20), "-t", TESTCASES)
@@ -73,12 +74,12 @@ class peer_nvbandwidth(peer_matrix):
 
 @rfm.simple_test
 class peer_p2p_sample(peer_matrix):
-    """Measures the matrices of p2pBandwidthLatencyTest, of the CUDA samples, all in one process.
+    """Measures matrices with p2pBandwidthLatencyTest of the CUDA samples, all test cases in one process.
 
-    The diagonals are copies inside a GPU. The program compares no data, so `linkmatrix show` gives no verdict.
+    The diagonals are copies inside a GPU. The program does not compare the copied data, so its cells are NOT JUDGED.
     """
 
-    #: The matrix, by linkmatrix's name.
+    #: The test case, with linkmatrix's name.
     testcase = parameter(
         [
             name + peer_access
@@ -100,7 +101,7 @@ class peer_p2p_sample(peer_matrix):
         return ("p2pBandwidthLatencyTest", f"--numElems={self.size // 4}")
 
     def machine_faults(self):
-        """Reasons for pairs without peer access, because the program then copies through host memory silently."""
+        """Reasons for pairs without peer access, because the program copies such pairs through host memory."""
         faults = peer_run.machine_faults(self)
         if self.testcase.endswith("_peer_off"):
             return faults
@@ -118,20 +119,20 @@ class peer_p2p_sample(peer_matrix):
 
 
 class peer_sizes(peer_run, special=True):
-    """Tables of sizes. The performance variables have the size in bytes: ``out-of-place@4194304``, ``NET@4096``."""
+    """The base of tables of sizes. Performance variables end with bytes: ``out-of-place@4194304``, ``NET@4096``."""
 
-    def wanted_sizes(self):
-        """The requested sizes, as a text."""
+    def requested_sizes(self):
+        """The requested sizes as text for `sizes.parse_sizes`."""
         raise NotImplementedError
 
-    def sharers(self):
-        """The number of ranks that each have a part of a size; 0 if the program rounds no size."""
+    def sharing_ranks(self):
+        """The number of ranks among which the program divides a size; 0 if it divides no size."""
         return 0
 
     def table_faults(self):
         found = [result["size_bytes"] for result in self.record["results"]]
-        slack = max(PART * self.sharers(), 1) - 1
-        return size_faults(self.testcase, found, sizes_of(self.wanted_sizes()), slack=slack)
+        slack = max(PART * self.sharing_ranks(), 1) - 1
+        return size_faults(self.testcase, found, parse_sizes(self.requested_sizes()), slack=slack)
 
     def figures(self):
         figures = size_figures(self.judged_results())
@@ -143,7 +144,7 @@ class peer_sizes(peer_run, special=True):
 
 @rfm.simple_test
 class peer_nccl_tests(peer_sizes):
-    """Measures a collective of NCCL between all GPUs of a node with nccl-tests, which compares all data."""
+    """Measures one collective of NCCL between all GPUs of a node with nccl-tests, which compares all data."""
 
     #: The program of nccl-tests.
     testcase = parameter(
@@ -166,16 +167,16 @@ class peer_nccl_tests(peer_sizes):
     def prepare(self):
         super().prepare()
         try:
-            sizes_of(self.sizes)
+            parse_sizes(self.sizes)
             self.command()
         except ValueError as error:
             usual = "write MIN:MAX:FACTOR, such as 16KiB:1GiB:4"
             raise ReframeError(f"peer_nccl_tests.sizes={self.sizes}: {error}: {usual}") from None
 
-    def wanted_sizes(self):
+    def requested_sizes(self):
         return self.sizes
 
-    def sharers(self):
+    def sharing_ranks(self):
         return self.expected.devices or 0
 
     def command(self):
@@ -187,12 +188,12 @@ class peer_nccl_tests(peer_sizes):
 
 @rfm.simple_test
 class peer_osu(peer_sizes):
-    """Measures every size of message between two ranks of a node with OSU's benchmarks, which compare the data.
+    """Measures all message sizes between two ranks of a node with OSU's benchmarks, which compare the data.
 
-    The name of the table of references ends with ``@sweep``; its rows are such as ``NODE@4096``.
+    The name of the table of references ends with ``@sweep``. A row of the table is, for example, ``NODE@4096``.
     """
 
-    #: The benchmark, with the memory of its buffers: ``hh`` is host memory, as in `linkmatrix import`.
+    #: The benchmark, with the name from `linkmatrix import`: ``hh`` are buffers in host memory.
     testcase = parameter(["osu_bw_hh", "osu_bibw_hh", "osu_latency_hh"], loggable=True)
 
     descr = "messages of every size between two ranks, by OSU"
@@ -206,20 +207,23 @@ class peer_osu(peer_sizes):
         self.add_variant("sweep")
 
     def place(self):
-        """Request two ranks."""
+        """Requests two ranks."""
         self.num_tasks = self.num_tasks_per_node = 2
 
-    def wanted_sizes(self):
+    def requested_sizes(self):
         return "1:4MiB:2"
 
     def command(self):
-        # -c compares the data, since version 5.7 (2020)
+        # -c compares the data (since version 5.7 of 2020)
         return (self.testcase.removesuffix("_hh"), "-c", "-m", "1:4194304")
 
 
 @rfm.simple_test
 class peer_osu_crossnode(CrossNode, peer_osu):
-    """Measures every size of message between two nodes with OSU's benchmarks. Rows are such as ``NET@4096``."""
+    """Measures all message sizes between two nodes with OSU's benchmarks.
+
+    A row of the table of references is, for example, ``NET@4096``.
+    """
 
     session = fixture(nodes_session, scope="environment")
     descr = "messages of every size between two nodes, by OSU"
@@ -228,7 +232,7 @@ class peer_osu_crossnode(CrossNode, peer_osu):
 
     def place(self):
         self.place_on_nodes(2, 1)
-        self.num_tasks, self.num_tasks_per_node = 2, 1  # the benchmark takes no more ranks
+        self.num_tasks, self.num_tasks_per_node = 2, 1  # the benchmark accepts two ranks only
 
     def machine_faults(self):
         return peer_osu.machine_faults(self)
@@ -236,21 +240,21 @@ class peer_osu_crossnode(CrossNode, peer_osu):
 
 @rfm.simple_test
 class peer_osu_pairs(peer_osu_crossnode):
-    """Measures two nodes with every size of message and several concurrent pairs of ranks, with OSU's benchmarks.
+    """Measures all message sizes between two nodes with several concurrent pairs of ranks, with osu_mbw_mr.
 
-    The values are the sum over all pairs, such as ``NET@4096``. They match `crossnode_pairs` with
-    node_to_node_bandwidth_mpi. `peer_osu_crossnode` measures one pair.
+    The values are sums over all pairs. They match `crossnode_pairs` with node_to_node_bandwidth_mpi.
+    `peer_osu_crossnode` measures one pair.
     """
 
-    #: The benchmark, with the memory of its buffers and the pairs of ranks, as `linkmatrix import` names it.
+    #: The benchmark and its number of pairs, with the name from `linkmatrix import`.
     testcase = parameter([f"osu_mbw_mr_hh_{pairs}_pairs" for pairs in PAIRS if pairs > 1], loggable=True)
 
     descr = "messages of every size between pairs of ranks of two nodes, by OSU"
 
     def place(self):
-        """Request as many ranks per node as there are pairs, because the program uses all ranks."""
+        """Requests one rank per node and pair, because the program uses all ranks."""
         self.pairs = int(self.testcase.split("_")[-2])
-        self.place_on_nodes(2, self.ranks_at_most(self.pairs))
+        self.place_on_nodes(2, self.default_ranks(self.pairs))
         self.skip_without_ranks(self.pairs)
         self.num_tasks, self.num_tasks_per_node = 2 * self.pairs, self.pairs
 
@@ -258,7 +262,7 @@ class peer_osu_pairs(peer_osu_crossnode):
         return ("osu_mbw_mr", "-c", "-m", "1:4194304")
 
     def machine_faults(self):
-        """Reasons for pairs inside one node. The first half of the ranks sends to the second half."""
+        """Reasons for misplaced ranks: rank i of the first half sends to rank i of the second half."""
         faults, places = peer_osu.machine_faults(self), self.output.nodes
         inside = [
             f"{rank} and {rank + self.pairs}" for rank in range(self.pairs) if len({*places[rank :: self.pairs]}) < 2

@@ -1,4 +1,4 @@
-"""Placement of ranks, as src/binding prints it, and reasons for wrong placements. Starts no programs."""
+"""The placement of ranks in the output of src/binding, and reasons for misplaced ranks."""
 
 import re
 from collections import Counter
@@ -17,8 +17,10 @@ LINE = re.compile(
 class Binding:
     """The placement of one rank.
 
-    numa: {NUMA node: its cores}. visible: the devices in the launcher's words; None if it hides none.
-    gpus, nics: {name: NUMA node}; -1 for an unknown node.
+    local: the number of the rank on its node.
+    numa: {NUMA node: its cores}.
+    visible: the devices that the launcher lets the rank use; None if the launcher hides no device.
+    gpus, nics: {name: NUMA node}, -1 for an unknown NUMA node.
     """
 
     host: str
@@ -37,13 +39,13 @@ class Binding:
 
     @property
     def device(self):
-        """The rank's device: the visible device with the rank's number on the node; None without devices."""
-        seen = tuple(self.gpus) if self.visible is None else self.visible
-        return seen[int(self.local) % len(seen)] if seen and self.local.isdigit() else None
+        """The device that the rank uses: visible devices are assigned by local number. None without devices."""
+        devices = tuple(self.gpus) if self.visible is None else self.visible
+        return devices[int(self.local) % len(devices)] if devices and self.local.isdigit() else None
 
 
 def numbers(text):
-    """The numbers in a list such as "0-3,8"."""
+    """The set of numbers in a text such as "0-3,8"."""
     found = set()
     for part in text.split(","):
         low, _, high = part.partition("-")
@@ -52,41 +54,42 @@ def numbers(text):
     return frozenset(found)
 
 
-def ranges(cores):
-    """A list such as "0-3,8" from numbers."""
+def format_ranges(cores):
+    """The text of a set of numbers, such as "0-3,8"."""
     starts = [core for core in sorted(cores) if core - 1 not in cores]
     ends = [core for core in sorted(cores) if core + 1 not in cores]
     return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in zip(starts, ends, strict=True))
 
 
-def places(text):
-    """{name: NUMA node} from a text such as "mlx5_0:1"; {} from "-"."""
+def parse_devices(text):
+    """{name: NUMA node} of a text such as "mlx5_0:1,mlx5_1:0"; {} of "-"."""
     return {name: int(node) for name, _, node in (entry.rpartition(":") for entry in text.split(",")) if name}
 
 
-def bindings(text):
-    """The ranks in the output of src/binding, sorted by host and rank."""
+def parse_bindings(text):
+    """The `Binding` of each rank in the output of src/binding, sorted by host and rank."""
     found = []
-    for host, rank, local, cores, numa, visible, gpus, nics in LINE.findall(text):
-        of_node = {int(node): numbers(list_) for node, list_ in re.findall(r"(\d+):([\d,-]+)", numa)}
-        seen = None if visible == "-" else tuple(visible.split(","))
-        found.append(Binding(host, rank, local, numbers(cores), of_node, seen, places(gpus), places(nics)))
+    for host, rank, local, cores, numa, visible, *devices in LINE.findall(text):
+        numa_cores = {int(node): numbers(list_) for node, list_ in re.findall(r"(\d+):([\d,-]+)", numa)}
+        allowed = None if visible == "-" else tuple(visible.split(","))
+        found.append(Binding(host, rank, local, numbers(cores), numa_cores, allowed, *map(parse_devices, devices)))
     return sorted(found, key=lambda one: (one.host, int(one.rank) if one.rank.isdigit() else -1))
 
 
-def spoken(rank):
-    """A rank in words, with its nearest NICs."""
+def rank_text(rank):
+    """A rank with its host, cores, device and nearest NICs, as text."""
     near = [nic for nic, node in rank.nics.items() if node in rank.nodes]
-    cores = ranges(rank.cores) or "none"
+    cores = format_ranges(rank.cores) or "none"
     device = f", device {rank.device}" if rank.device is not None else ""
     return f"rank {rank.rank} on {rank.host} (cores {cores}{device}{', near ' + ' '.join(near) if near else ''})"
 
 
-def faults_of(found, ranks, nodes, shared_cores=False, spans_numa=False, devices=0):
-    """INCOMPLETE reasons for misplaced ranks, because these measure other links; [] for none.
+def placement_faults(found, ranks, nodes, shared_cores=False, spans_numa=False, devices=0):
+    """INCOMPLETE reasons for misplaced ranks, because misplaced ranks measure other links.
 
-    ranks, nodes: the expected numbers. shared_cores, spans_numa: whether these are allowed. devices: GPUs of a node.
-    Ranks may share a GPU if the node has more ranks than GPUs: two ranks of a node with one GPU measure host memory.
+    found: the `Binding` of each rank. ranks, nodes: the expected numbers.
+    shared_cores, spans_numa: whether ranks may share cores, or span NUMA nodes.
+    devices: the number of GPUs per node. Ranks may share a GPU if a node has more ranks than GPUs.
     """
     faults = []
     if len(found) != ranks or len({one.rank for one in found}) != ranks:
@@ -99,34 +102,35 @@ def faults_of(found, ranks, nodes, shared_cores=False, spans_numa=False, devices
     for one, other in combinations(found, 2):
         shared = one.cores & other.cores if one.host == other.host else ()
         if shared and not shared_cores:
-            faults.append(f"{spoken(one)} and rank {other.rank} share cores {ranges(shared)}")
+            faults.append(f"{rank_text(one)} and rank {other.rank} share cores {format_ranges(shared)}")
         same_device = one.host == other.host and one.device == other.device and one.device is not None
         if same_device and ranks_of[one.host] <= devices:
-            faults.append(f"{spoken(one)} and rank {other.rank} have the same device")
+            faults.append(f"{rank_text(one)} and rank {other.rank} have the same device")
     if not spans_numa:
-        faults += [f"{spoken(one)} spans NUMA nodes {', '.join(map(str, one.nodes))}" for one in found if one.nodes[1:]]
+        faults += [
+            f"{rank_text(one)} spans NUMA nodes {', '.join(map(str, one.nodes))}" for one in found if one.nodes[1:]
+        ]
     if devices:
-        faults += [f"{spoken(one)} sees no device" for one in found if one.device is None]
+        faults += [f"{rank_text(one)} sees no device" for one in found if one.device is None]
     return missing(*faults)
 
 
 def crowded_faults(record):
-    """INCOMPLETE reasons if the launcher bound ranks to fewer cores than ranks, according to the record."""
+    """INCOMPLETE reasons if the record shows more ranks than cores in a set of cores."""
     uses = [
         use
-        for holder in (record, *record["results"])
-        for use in (holder.get("others") or {}).get("uses", ())
+        for part in (record, *record["results"])
+        for use in (part.get("others") or {}).get("uses", ())
         if use["of"] == "cpu" and use.get("cores")
     ]
-    of_node = {}  # {node: {rank: its cores}}
+    nodes = {}  # {node: {rank: its cores}}
     for use in uses:
-        of_node.setdefault(use["label"].rpartition(":")[0], {})[use["label"]] = numbers(use["cores"])
+        nodes.setdefault(use["label"].rpartition(":")[0], {})[use["label"]] = numbers(use["cores"])
     reasons = []
-    for cores_of in of_node.values():
-        for cores in dict.fromkeys(cores_of.values()):
-            inside = [label for label, bound in cores_of.items() if bound <= cores]
+    for rank_cores in nodes.values():
+        for cores in dict.fromkeys(rank_cores.values()):
+            inside = [label for label, bound in rank_cores.items() if bound <= cores]
             if len(inside) > len(cores) > 0:
-                where = f"core{'s' * (len(cores) > 1)} {ranges(cores)}"
-                named = ", ".join(first(inside))
-                reasons += missing(f"{len(inside)} ranks on {where} ({named}): bind each rank to its own core")
+                names = f"core{'s' * (len(cores) > 1)} {format_ranges(cores)} ({', '.join(first(inside))})"
+                reasons += missing(f"{len(inside)} ranks on {names}: bind each rank to its own core")
     return list(dict.fromkeys(reasons))

@@ -1,4 +1,4 @@
-"""Checks of network adapters: presence, properties, and bandwidth and latency by perftest or UCX."""
+"""Checks of network adapters: their properties, and their bandwidth and latency by perftest or UCX."""
 
 from dataclasses import replace
 
@@ -12,35 +12,35 @@ from linkmatrix.judge.verdicts import missing
 from linkmatrix.record.names import parse_size
 from linkmatrix.reframe_ext.sessions.processes import TOPOLOGY_FOLDER
 
-from .adapters import UnreadableError, adapter_faults, ratio_faults, specified
+from .adapters import MalformedExtrasError, adapter_faults, ratio_faults, specified
 from .crossnode import CrossNode
 from .foreign_run import foreign_run
 from .p2p import p2p_matrix_run
 from .session import nodes_session
 from .session_test import session_test
 
-#: The programs of perftest that are test cases.
+#: Programs of perftest.
 BANDWIDTHS = ("ib_write_bw", "ib_read_bw", "ib_send_bw")
 LATENCIES = ("ib_write_lat", "ib_read_lat", "ib_send_lat")
-AT_ONCE = "_at_once"
-SCRIPT = "adapter_pairs.sh"  # the build puts it next to the programs
+CONCURRENT = "_at_once"
+SCRIPT = "adapter_pairs.sh"  # the build copies this script next to the programs
 
 
-def groups_of(partition):
+def adapter_groups(partition):
     """The groups of adapters that a partition specifies. Raises ReframeError for malformed extras."""
     try:
         return specified(partition.extras)
-    except UnreadableError as error:
+    except MalformedExtrasError as error:
         raise ReframeError(str(error)) from None
 
 
 @rfm.simple_test
 class rdma_adapters(p2p_matrix_run):
-    """Reads a node's network adapters and compares them with the partition's extras, before any measurement.
+    """Reads the properties of a node's network adapters, and compares them with the partition's extras.
 
-    This test measures nothing, as `gpu_topology`. A partition with the feature ``rdma`` specifies extras['adapters']: a
-    group of adapters, or a list of groups, such as ``{"number": 8, "rate": 400, "width": 16}``. `adapters.Adapters`
-    describes all keys. A fact that the kernel does not report is a reason too.
+    This test measures nothing. A partition with the feature ``rdma`` specifies extras['adapters']: a group of adapters,
+    such as ``{"number": 8, "rate": 400, "width": 16}``, or a list of groups. `adapters.Adapters` describes all keys. If
+    the kernel does not report an expected property, the test is INCOMPLETE.
     """
 
     descr = "the network adapters of a node"
@@ -64,16 +64,15 @@ class rdma_adapters(p2p_matrix_run):
 
 @rfm.simple_test
 class rdma_perftest(foreign_run, CrossNode):
-    """Runs a program of perftest over each network adapter between two nodes, or over all concurrently.
+    """Runs a program of perftest between two nodes, over each network adapter or over all adapters concurrently.
 
-    `src/rdma/adapter_pairs.sh` starts server and clients in one job, on cores near their adapter. The performance
-    variables are those of a matrix of adapters, ``mlx5_0->peer`` and ``min[NET]``. The test measures the adapters of
-    extras['adapters'], or all active adapters without ``names``. ``ratio`` and ``at_once`` of these extras are the
-    expected shares.
+    `src/rdma/adapter_pairs.sh` starts server and clients in one job, on cores near their adapter. The test measures the
+    ``names`` in extras['adapters'], or all active adapters without ``names``. ``ratio`` and ``at_once`` in these extras
+    are required shares. Performance variables are, for example, ``mlx5_0->peer`` and ``min[NET]``.
     """
 
     #: The program of perftest.
-    testcase = parameter([*BANDWIDTHS, *LATENCIES, *(name + AT_ONCE for name in BANDWIDTHS)], loggable=True)
+    testcase = parameter([*BANDWIDTHS, *LATENCIES, *(name + CONCURRENT for name in BANDWIDTHS)], loggable=True)
 
     #: Bytes of each message of a bandwidth, with the suffixes KiB, MiB and GiB. Latencies use perftest's 2 bytes.
     #: :default: ``'1MiB'``
@@ -99,12 +98,12 @@ class rdma_perftest(foreign_run, CrossNode):
             self.add_variant(self.size)
 
     def is_latency(self):
-        """Whether the test case is a latency, which has a fixed size."""
+        """Whether the test case is a latency. Latencies have a fixed size."""
         return self.testcase in LATENCIES
 
     def specified(self):
         """The groups of adapters that the partition specifies."""
-        return groups_of(self.current_partition)
+        return adapter_groups(self.current_partition)
 
     def job_request(self):
         names = [name for group in self.specified() for name in group.names]
@@ -119,13 +118,13 @@ class rdma_perftest(foreign_run, CrossNode):
 
     def command(self):
         """The program with its options."""
-        program = self.testcase.removesuffix(AT_ONCE)
+        program = self.testcase.removesuffix(CONCURRENT)
         measured = ("--report_gbits", "-s", str(parse_size(self.size or "1MiB", "size")), "-D", str(self.seconds))
         return (program, "-F", *(() if self.is_latency() else measured), *self.perftest_opts)
 
     def steps(self):
-        """The steps that each adapter must have; the last one is the test case."""
-        return ["alone", "at-once"] if self.testcase.endswith(AT_ONCE) else ["alone"]
+        """The required steps of the measurement of each adapter. The last step is the test case."""
+        return ["alone", "at-once"] if self.testcase.endswith(CONCURRENT) else ["alone"]
 
     def read_output(self):
         command = " ".join(self.command())
@@ -151,7 +150,7 @@ class rdma_device_perftest(rdma_perftest):
     """
 
     #: The program of perftest, which must be built with CUDA.
-    testcase = parameter([*BANDWIDTHS, *LATENCIES[1:], *(name + AT_ONCE for name in BANDWIDTHS)], loggable=True)
+    testcase = parameter([*BANDWIDTHS, *LATENCIES[1:], *(name + CONCURRENT for name in BANDWIDTHS)], loggable=True)
 
     descr = "bandwidth and latency of network adapters with GPU memory, by perftest"
     valid_systems = ["+rdma +crossnode +gpu +cuda"]
@@ -165,13 +164,13 @@ class rdma_device_perftest(rdma_perftest):
 
 @rfm.simple_test
 class tcp_perftest(rdma_perftest):
-    """Runs ucx_perftest over TCP and each interface between two nodes, where there is no RDMA device.
+    """Runs ucx_perftest over TCP between two nodes without RDMA, over each interface or all interfaces concurrently.
 
-    For a partition with the feature ``tcp``. Its extras['adapters'] name the interfaces: ``{"names": ["ens1f0"]}``.
+    The partition has the feature ``tcp``. Its extras['adapters'] name the interfaces: ``{"names": ["ens1f0"]}``.
     """
 
     #: The test of ucx_perftest with tagged messages: bandwidth, latency, or bandwidth over all interfaces concurrently.
-    testcase = parameter(["ucx_tag_bw", "ucx_tag_lat", "ucx_tag_bw" + AT_ONCE], loggable=True)
+    testcase = parameter(["ucx_tag_bw", "ucx_tag_lat", "ucx_tag_bw" + CONCURRENT], loggable=True)
 
     descr = "bandwidth and latency of network interfaces over TCP, by UCX"
     valid_systems = ["+tcp +crossnode"]
@@ -182,7 +181,7 @@ class tcp_perftest(rdma_perftest):
         return self.testcase.endswith("_lat")
 
     def command(self):
-        test = self.testcase.removesuffix(AT_ONCE).removeprefix("ucx_")
+        test = self.testcase.removesuffix(CONCURRENT).removeprefix("ucx_")
         size, count, warmup = ("8", "50000", "1000") if self.is_latency() else (self.size or "1MiB", "5000", "100")
         return (
             *("ucx_perftest", "-t", test, "-s", str(parse_size(size, "size")), "-n", count, "-w", warmup),

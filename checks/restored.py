@@ -1,4 +1,4 @@
-"""The classes of the fixtures for `--restore-session`. ReFrame imports this file without its package."""
+"""The classes of the fixtures for ReFrame's `--restore-session`, which imports this file without its package."""
 
 from pathlib import Path
 

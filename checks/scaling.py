@@ -1,4 +1,4 @@
-"""Checks of scaling: an N-body simulation on 1, 2, 4 … devices compared with one device."""
+"""Checks of scaling: the efficiency of an N-body simulation on 1, 2, 4, … devices."""
 
 import reframe as rfm
 from reframe.core.builtins import fixture, parameter, variable
@@ -6,7 +6,7 @@ from reframe.core.builtins import fixture, parameter, variable
 from linkmatrix.record.names import ALL, body_count
 
 from .case import measuring_run
-from .crossnode import OfExtent
+from .crossnode import TwoOrAllNodes
 from .expect import device_faults
 from .on_ranks import OnRanks
 from .session import nodes_session
@@ -14,46 +14,46 @@ from .shares import Share
 from .sizes import size_faults
 from .variables import size_figures
 
-#: The test cases of nbody_scaling. In a weak scaling, the bodies grow with the devices.
+#: The test cases of nbody_scaling. In weak scaling, the number of bodies is proportional to the number of devices.
 CASES = ("nbody_float_strong", "nbody_float_weak", "nbody_double_strong", "nbody_double_weak")
 EFFICIENCY = Share("scaling_efficiency", "efficiency", "of the efficiency of one device", CASES)
 
 
 def columns_of(devices):
-    """The columns for a number of devices, powers of two and all: "1-device", "2-devices", …"""
+    """The columns of a result: "1-device", "2-devices", …, for powers of two below `devices`, and `devices`."""
     counts = [1 << power for power in range(devices.bit_length()) if 1 << power < devices] + [devices]
     return [f"{count}-device{'' if count == 1 else 's'}" for count in counts]
 
 
 class scaling_run(measuring_run, special=True):
-    """A test of nbody_scaling: the base of the checks of simulations.
+    """The base of the checks of simulations, which nbody_scaling measures.
 
     The performance variables are computation rates by number of devices and size, such as ``4-devices@16777216``. The
     size is the bytes of all positions: 16 per body in single precision, 32 in double precision.
 
-    A partition may require an efficiency, in percent, for the largest number of bodies on every number of devices:
-    extras['scaling_efficiency'], such as ``{"nbody_float_strong": 92}``.
+    A partition may require an efficiency in percent: extras['scaling_efficiency'], such as ``{"nbody_float_strong":
+    92}``. It applies to the largest number of bodies and to each number of devices.
     """
 
-    #: The numbers of bodies, such as ``65536,1048576``; per device for weak scaling.
+    #: The numbers of bodies, such as ``65536,1048576``. For weak scaling, the numbers are per device.
     #: :default: on GPUs 65536, 262144 and 1048576, on ranks 2048 and 8192
     bodies = variable(str, value="", loggable=True)
 
     program = executable = "nbody_scaling"
     engine, share = "sm", EFFICIENCY
     usual_bodies = "65536,262144,1048576"
-    # not in acceptance, which tests links within a minute: simulations take longer
+    # not in acceptance, because simulations take longer than its minute
     tags = {"full", "nbody"}
 
     def program_opts(self):
         return ["--bodies", self.bodies or self.usual_bodies]
 
-    def wanted_devices(self):
-        """The number of devices to compute on."""
+    def expected_devices(self):
+        """The largest number of devices in the simulation."""
         return self.num_tasks
 
     def axes(self):
-        return [ALL], columns_of(self.wanted_devices())
+        return [ALL], columns_of(self.expected_devices())
 
     def size_faults(self):
         found = sorted(body_count(result) or 0 for result in self.results)
@@ -66,7 +66,7 @@ class scaling_run(measuring_run, special=True):
 
 @rfm.simple_test
 class device_scaling(scaling_run):
-    """Measures a simulation on the GPUs of a node, in one process. Each GPU copies its positions to the others."""
+    """Measures a simulation on the GPUs of a node, in one process. Each GPU copies its positions to the other GPUs."""
 
     testcase = parameter(CASES, loggable=True)
 
@@ -77,7 +77,7 @@ class device_scaling(scaling_run):
     def program_opts(self):
         return [*super().program_opts(), "--backend", "cuda"]
 
-    def wanted_devices(self):
+    def expected_devices(self):
         return self.expected.devices or len(self.record["devices"])
 
     def machine_faults(self):
@@ -96,7 +96,7 @@ class rank_scaling(OnRanks, scaling_run):
 
 
 @rfm.simple_test
-class node_scaling(OfExtent, scaling_run):
+class node_scaling(TwoOrAllNodes, scaling_run):
     """Measures a simulation on the GPUs of several nodes, with one rank per GPU. MPI gathers the positions."""
 
     testcase = parameter(CASES, loggable=True)

@@ -1,4 +1,4 @@
-"""The sessions: a job for the test cases of a suite, on one node or on several nodes."""
+"""The sessions. A session is one job that measures all test cases of a suite, on one node or on several nodes."""
 
 from reframe.core.builtins import fixture
 
@@ -10,26 +10,26 @@ RANKS_PER_NODE = "{num_tasks_per_node}"  # placeholder in the launcher options o
 
 
 class node_session(Session):
-    """A job for the GPUs, processors and ranks of one node, or of several nodes if all tests request several."""
+    """A job for tests of one node, or for tests with the same number of nodes and of ranks per node."""
 
     build = fixture(build_linkmatrix, scope="environment")
 
     def can_measure(self, request, first):
-        alike = request.nodes == 1 or request.ranks_per_node == first.ranks_per_node
-        return request.nodes == first.nodes and request.node == first.node and alike
+        same_ranks = request.nodes == 1 or request.ranks_per_node == first.ranks_per_node
+        return request.nodes == first.nodes and request.node == first.node and same_ranks
 
 
 class nodes_session(Session):
-    """A job of as many nodes as the largest test requests. Smaller tests run on the first nodes of the job."""
+    """A job for tests of several nodes. Its size is the largest request; smaller tests use its first nodes."""
 
     descr = "one job of several nodes for all test cases of a suite"
     build = fixture(build_linkmatrix, scope="environment")
 
     def can_measure(self, request, first):
-        """Whether the launcher can start the request's ranks in the job of the first request.
+        """Whether the launcher can start the ranks of `request` in the job of the request `first`.
 
-        srun takes a number of ranks per node. Another launcher takes a number if the partition's `rank_options` contain
-        the placeholder.
+        srun has an option for the number of ranks per node. Other launchers need the placeholder RANKS_PER_NODE in the
+        partition's `rank_options`.
         """
         options = self.current_partition.extras.get("rank_options", [])
         srun = self.job.launcher.registered_name.startswith("srun")

@@ -1,4 +1,4 @@
-"""The base class of all tests: the requirements of a test on partition and job, and its verdict."""
+"""The base class of all tests: its requirements on partition and job, and its verdict."""
 
 import sys
 
@@ -20,26 +20,26 @@ from .expect import ExpectedConfiguration
 
 
 def scale_tag(extent, nodes):
-    """The tag for the number of nodes of a test, such as `2_nodes`; `all_nodes` if the partition sets the number.
+    """The tag for the number of nodes of a test, such as "2_nodes", or "all_nodes" if the partition sets the number.
 
-    extent: ``two`` or ``all``, "" for a test without this parameter. nodes: the requested number, 0 for the default.
+    extent: "two" or "all"; "" for a test without this parameter. nodes: the requested number, 0 for the default.
     """
     number = {"two": 2, "all": nodes}.get(extent, nodes or 2)
     return f"{number}_node{'s' * (number != 1)}" if number else "all_nodes"
 
 
 class session_test(Member, special=True):
-    """A test that a session measures together with the other tests of its suite, and its verdict."""
+    """A test that a session measures in one job with the other tests of its suite."""
 
     #: The node to run on, e.g. ``-S on=node017``. The job requests the node by the partition's resource ``node``.
     #: :default: empty: any node
     on = variable(str, value="", loggable=True)
 
-    #: Why the test was skipped on this partition. ReFrame's report does not contain this reason.
+    #: The reason why the test was skipped on this partition, for ReFrame's report.
     #: :default: set by the run; empty: the test was not skipped
     skipped = variable(str, value="", loggable=True)
 
-    #: Whether it was skipped because the partition has fewer GPUs, ranks or nodes than the test needs.
+    #: Whether the test was skipped because the partition has fewer GPUs, ranks or nodes than the test needs.
     #: :default: set by the run
     too_small = variable(typ.Bool, value=False, loggable=True)
 
@@ -60,9 +60,9 @@ class session_test(Member, special=True):
 
     @run_after("init", always_last=True)
     def complete(self):
-        """Adds the tag for the number of nodes, and derives the environments from the systems.
+        """Adds the tag for the number of nodes, and sets `valid_prog_environs` according to `valid_systems`.
 
-        This runs last, because tests add systems and tags after `init` too.
+        This hook is the last after `init`, because hooks of tests change systems and tags.
         """
         self.tags = {*self.tags, scale_tag(getattr(self, "extent", ""), getattr(self, "nodes", 1))}
         if not hasattr(self, "valid_prog_environs"):
@@ -86,29 +86,29 @@ class session_test(Member, special=True):
             )
 
     def needed_features(self):
-        """The features of `FEATURES` that the programs of this test need."""
+        """The FEATURES of the programs that this test needs."""
         return {name for name in FEATURES if f"+{name}" in " ".join(self.valid_systems).split()}
 
     def skip(self, msg=None):
-        """Skips the test as ReFrame does, and stores the reason in ReFrame's report."""
+        """ReFrame's `skip`, which also stores the reason in ReFrame's report."""
         self.skipped = msg or ""
         super().skip(msg)
 
     def skip_partition(self, condition, why, too_small=False):
-        """Skips the test if its partition cannot run it.
+        """Skips the test if `condition` is true, because the partition cannot run the test.
 
-        why: what follows the name of the partition. too_small: whether it lacks only GPUs, ranks or nodes.
+        why: a sentence that continues the name of the partition. too_small: the partition lacks GPUs, ranks or nodes.
         """
         self.too_small = self.too_small or bool(condition and too_small)
         self.skip_if(bool(condition), f"{self.current_partition.fullname} {why}")
 
     def requested_gpus(self):
-        """The GPUs per node. A check of host memory requests none, unless the partition sets `gpus_in_every_job`."""
+        """The number of requested GPUs per node; 0 for a test of host memory without extras['gpus_in_every_job']."""
         every = self.current_partition.extras.get("gpus_in_every_job")
         return self.num_gpus_per_node or (self.expected.devices if every else 0) or 0
 
     def job_request(self):
-        """The program, options and resources of this test. A check replaces the fields that differ."""
+        """The program, options and resources of this test. A check replaces fields of the result."""
         return JobRequest(
             check=self.unique_name,
             testcase="",
@@ -121,26 +121,29 @@ class session_test(Member, special=True):
         )
 
     def conclude(self, reasons, record=None, references=None):
-        """Judge the test and store its verdict. Raises SanityError for DISTURBED, INCOMPLETE and most of FAIL.
+        """Judges the test and stores its verdict. Raises SanityError for FAIL, DISTURBED and INCOMPLETE.
 
-        A FAIL that follows only from references passes here, because ReFrame fails the test in its performance stage.
-        reasons: findings of this check. record: the validated record; None without one. references: None without any.
+        A FAIL that follows only from references raises no error, because ReFrame fails the test in its performance
+        stage.
+
+        reasons: findings of this check, as `Reason`. record: the validated record; None if the test has no record.
+        references: None if the test has no references.
         """
         check = CheckFacts(
             getattr(self, "testcase", ""), tuple(reasons), tuple(getattr(self, "tolerated_counters", ())), self.measures
         )
         try:
-            self.verdict, stored = verdicts.judged(self, check, record, references or References({}))
+            self.verdict, stored = verdicts.judge_and_store(self, check, record, references or References({}))
             self.verdict_file, self.verdict_sha256 = stored
         except OSError as error:
             raise SanityError(f"INCOMPLETE: the verdict cannot be written: {error}") from None
         self.published = self.figures() if record is not None else {}
         if self.verdict.verdict < Verdict.DISTURBED:
             return True
-        if self.verdict.verdict is Verdict.FAIL and verdicts.left_to_references(self.verdict, record, self.published):
+        if self.verdict.verdict is Verdict.FAIL and verdicts.is_reference_failure(self.verdict, record, self.published):
             return True
         raise SanityError(verdicts.message(self.verdict, record))
 
     def figures(self):
-        """{name of a performance variable: `variables.Figure`}."""
+        """The performance variables of this test: {name: `variables.Figure`}."""
         return {}

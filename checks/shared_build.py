@@ -1,4 +1,4 @@
-"""Build folders that several sessions and users share: one session builds at a time, and finished programs are read."""
+"""Build folders that sessions and users share. One session builds at a time; the others wait and use its programs."""
 
 import functools
 import os
@@ -10,24 +10,24 @@ from linkmatrix.errors import BadInput
 from . import cmake_builds
 
 SOURCES = Path(__file__).resolve().parent.parent / "src"
-LOCKED_SECONDS = 1800
+LOCKED_SECONDS = 1800  # maximum time to wait for another session
 
 
 @functools.cache
 def content_of_sources():
-    """A hash of all files below src/."""
+    """The hash of all files below src/."""
     return cmake_builds.content_of(SOURCES)
 
 
 def is_built(folder, programs, place=""):
-    """Whether a build folder has the programs of these sources, in its subfolder `place`."""
+    """Whether a build folder contains programs of the present sources, in its subfolder `place`."""
     return cmake_builds.is_built(folder, content_of_sources(), programs, place)
 
 
-def begun(folder, programs):
-    """Removes the mark of a build folder, and returns (file, content) of the mark to write when it is built.
+def remove_mark(folder, programs):
+    """Removes the mark of a build folder, so that a failed build leaves no mark.
 
-    A build that fails leaves a folder of no sources.
+    Returns (file, content) of the mark to write after the build.
     """
     file = folder / cmake_builds.MARK
     file.unlink(missing_ok=True)
@@ -35,14 +35,14 @@ def begun(folder, programs):
 
 
 def writable(folder):
-    """Whether this user may build in a folder, which need not exist yet."""
-    lock = lock_of(folder)
-    there = next(place for place in (folder, *folder.parents) if place.exists())
-    return os.access(there, os.W_OK) and os.access(lock if lock.exists() else there.parent, os.W_OK)
+    """Whether this user has write access to a build folder and its lock. The folder may not exist yet."""
+    lock = lock_file(folder)
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    return os.access(existing, os.W_OK) and os.access(lock if lock.exists() else existing.parent, os.W_OK)
 
 
 def refuse_read_only(folder):
-    """Raises BadInput if this user may not build in a folder."""
+    """Raises BadInput if this user has no write access to a build folder."""
     if not writable(folder):
         raise BadInput(
             f"{folder} has no programs for this environment, and you may not write there: name your own folder in"
@@ -50,27 +50,27 @@ def refuse_read_only(folder):
         )
 
 
-def lock_of(folder):
-    """The file that a session locks while it uses a build folder."""
+def lock_file(folder):
+    """The file that a session locks during its use of a build folder."""
     return folder.with_name(f"{folder.name}.lock")
 
 
-def for_writing(folder):
-    """Shell commands that wait until no other session uses the folder, and keep others out until the script ends.
+def exclusive_lock_commands(folder):
+    """Shell commands that wait for other sessions, and then lock the folder exclusively until the script ends.
 
-    The script copies the programs out, because a later build overwrites them while jobs still run.
+    The script copies the programs to its stage, because a later build may overwrite the programs of running jobs.
     """
-    return [f"exec 9> {shlex.quote(str(lock_of(folder)))}", *wait(folder)]
+    return [f"exec 9> {shlex.quote(str(lock_file(folder)))}", *wait(folder)]
 
 
-def for_reading(folder):
-    """Shell commands that wait until no other session builds in the folder. They write nothing there."""
-    lock = shlex.quote(str(lock_of(folder)))
+def shared_lock_commands(folder):
+    """Shell commands that wait until no other session builds in the folder. They need no write access."""
+    lock = shlex.quote(str(lock_file(folder)))
     return [f"if [ -r {lock} ]; then", f"exec 9< {lock}", *wait(folder, "--shared "), "fi"]
 
 
 def wait(folder, options=""):
-    """Shell commands that lock the file descriptor 9. options: of flock."""
+    """The shell command that locks file descriptor 9. options: options of flock."""
     busy = f"build_linkmatrix: {folder} has been locked by another session for half an hour"
     return [f"flock {options}--timeout {LOCKED_SECONDS} 9 || {{ echo {shlex.quote(busy)} >&2; false; }}"]
 
@@ -82,7 +82,7 @@ def copied(folder, programs):
 
 
 def is_unchanged(folder, programs):
-    """Whether no program of a folder is newer than its mark: `make build` changes programs and leaves the mark."""
+    """Whether all programs of a folder are older than its mark. `make build` changes programs but not the mark."""
     try:
         mark = (folder / cmake_builds.MARK).stat().st_mtime
         return all((folder / name).stat().st_mtime <= mark for name in programs)

@@ -1,13 +1,13 @@
-"""The sizes of a measurement: parsing of a user's text, and comparison with a record. Imports no ReFrame."""
+"""The sizes of a measurement: parses requested sizes, and compares them with the sizes in a record."""
 
 from linkmatrix.judge.verdicts import missing
 from linkmatrix.record.names import parse_size
 
-PART = 16  # bytes: src/collective/layout.cpp rounds each rank's part of a buffer down to a multiple
+PART = 16  # bytes; src/collective/layout.cpp rounds each rank's part of a buffer down to a multiple of PART
 
 
-def sizes_of(text):
-    """The sizes of "4KiB,1MiB", as for --size, or of "1KiB:1GiB:4", as for --sweep. Raises BadInput."""
+def parse_sizes(text):
+    """The sizes in bytes of a list such as "4KiB,1MiB", or of MIN:MAX:FACTOR such as "1KiB:1GiB:4". Raises BadInput."""
 
     def size_of(word):
         return 0 if word.strip() == "0" else parse_size(word, "the size")
@@ -23,24 +23,24 @@ def sizes_of(text):
     return found if found and found[-1] >= most else [*found, most]
 
 
-def at_least(text, ranks):
-    """The sizes of `text` that leave each rank a part, as a text for --size."""
-    sizes = sizes_of(text)
+def sizes_for_ranks(text, ranks):
+    """The text of the sizes in `text` that are large enough to give each rank PART bytes."""
+    sizes = parse_sizes(text)
     fitting = [size for size in sizes if size >= PART * ranks]
     return text if fitting == sizes else ",".join(map(str, fitting))
 
 
 def size_faults(name, found, wanted, unit="bytes", slack=0):
-    """The reason if the found sizes are not the wanted ones, in their order.
+    """The reason if the sizes `found` differ from the sizes `wanted`, or are in another order.
 
-    slack: the number of bytes that a size may lack, because a program rounds it down.
+    slack: the number of bytes by which a program may round a size down.
     """
 
-    def fits(size, there):
-        return size - slack <= there <= size
+    def fits(size, measured):
+        return size - slack <= measured <= size
 
     if len(found) == len(wanted) and all(map(fits, wanted, found)):
         return []
-    lacking = [str(size) for size in wanted if not any(fits(size, there) for there in found)]
+    lacking = [str(size) for size in wanted if not any(fits(size, measured) for measured in found)]
     without = f", without {', '.join(lacking)} {unit}" if lacking else ""
     return missing(f"{name}: {len(wanted)} sizes were requested, the record has {len(found)}{without}")

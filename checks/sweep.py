@@ -1,4 +1,4 @@
-"""The check of every node of a partition: one job and one test per node, with all test cases of a suite."""
+"""The check of single nodes: one job and one test per node, with all test cases of a suite."""
 
 import contextlib
 from dataclasses import replace
@@ -13,24 +13,24 @@ from linkmatrix.references.tables import program_references
 
 from . import nodes
 from .adapters import adapter_faults
-from .expect import gpu_faults, without_pairs
+from .expect import gpu_faults, no_pairs_reason
 from .intranode import ON_THREADS, SUITES, limit_options
 from .p2p import p2p_matrix_run
-from .testcases import OF_DEVICES, has_own_size
+from .testcases import DEVICE_TESTCASES, has_own_size
 
 NODES = nodes.requested_nodes()
 
 
 class node_sweep(p2p_matrix_run, special=True):
-    """Measures the test cases of a suite on one node, in one process, and judges all cells by the partition's table.
+    """Measures the test cases of a suite on one node, in one process.
 
-    There is one test per node in ``LINKMATRIX_NODES``, such as ``all`` or ``n[001-016],n20``: ``LINKMATRIX_NODES=all
-    reframe … -r --mode=sweep``. ``all`` means all nodes of the partition that the scheduler reports. A node that takes
-    no job is skipped with the scheduler's reason. A node of several partitions is measured once.
+    There is one test per node in ``LINKMATRIX_NODES``, such as ``n[001-016],n20``, or ``all`` for all nodes that the
+    scheduler reports: ``LINKMATRIX_NODES=all reframe … -r --mode=sweep``. A node that accepts no job is skipped with
+    the scheduler's reason. A node of several partitions is measured once.
 
-    The references are those of ``intranode_p2p``. The message of a failed test names the test cases and pairs. The test
-    has no performance variables, because the variables of a thousand nodes would make ReFrame's report larger than all
-    records. The record contains all cells.
+    The references are the references of ``intranode_p2p``. The message of a failed test names test cases and pairs. The
+    test has no performance variables, because the variables of a thousand nodes would make ReFrame's report larger than
+    all records. The record contains all cells.
     """
 
     #: The node to measure.
@@ -40,7 +40,7 @@ class node_sweep(p2p_matrix_run, special=True):
     #: :default: set by the run
     out_of_service = variable(typ.Bool, value=False, loggable=True)
 
-    #: The test cases to measure: those of ``intranode_p2p`` with this tag.
+    #: The test cases to measure: the test cases of ``intranode_p2p`` with this tag.
     suite = variable(str, value="quick", loggable=True)
 
     descr = "all links of one node of many"
@@ -51,7 +51,7 @@ class node_sweep(p2p_matrix_run, special=True):
     @run_after("init")
     def choose_partitions(self):
         self.on = self.node
-        self.valid_systems = nodes.partitions_of(self.node)
+        self.valid_systems = nodes.sweeping_partitions(self.node)
 
     def prepare(self):
         partition = self.current_partition
@@ -67,15 +67,15 @@ class node_sweep(p2p_matrix_run, special=True):
         self.skip_partition(not self.testcases(), f"can run no test case of the suite {self.suite}")
 
     def cannot_measure(self, why):
-        """End the test without a verdict on its node."""
+        """Ends the test without a verdict on its node. Raises SanityError."""
         self.unmeasured = why
         raise SanityError(why)
 
     def testcases(self):
         """The test cases of the suite that the node can run."""
-        names = [name for name in OF_DEVICES if name in SUITES[self.suite]]
+        names = [name for name in DEVICE_TESTCASES if name in SUITES[self.suite]]
         if self.on_gpus:
-            return [name for name in names if not without_pairs(name, self.expected)]
+            return [name for name in names if not no_pairs_reason(name, self.expected)]
         return [name for name in names if name in ON_THREADS]
 
     def program_opts(self):
@@ -83,7 +83,7 @@ class node_sweep(p2p_matrix_run, special=True):
         return ["--backend", "cuda" if self.on_gpus else "host", *limit_options(limits)]
 
     def job_requests(self):
-        """One request per test case; all run in one process. A fixed size replaces the program's size."""
+        """One request per test case. All test cases run in one process."""
         return [
             replace(
                 self.job_request(),
@@ -95,7 +95,7 @@ class node_sweep(p2p_matrix_run, special=True):
         ]
 
     def testcase_references(self, testcase):
-        """The references of the check that measures the same, from all files, as the judge uses them."""
+        """The references of `intranode_p2p`, from all files."""
         return (
             program_references("intranode_p2p", self.reference_name, testcase)
             if testcase and self.reference_name
@@ -103,28 +103,28 @@ class node_sweep(p2p_matrix_run, special=True):
         )
 
     @run_before("run")
-    def be_skipped_where_no_job_starts(self):
-        """Skip the test just before its job, because the scheduler may drain a node during a sweep."""
+    def skip_before_job(self):
+        """Skips the test if the scheduler has drained its node since the beginning of the sweep."""
         if self.is_dry_run():
             return
-        self.skip_where_the_node_is_out()
+        self.skip_unavailable_node()
 
     def run_complete(self):
-        """Whether the job ended. A job that waits for a drained node is cancelled, and the test is skipped."""
+        """Whether the job ended. Cancels a job that waits for a drained node, and skips the test."""
         try:
             done = super().run_complete()
         except ReframeError:
             if not self.has_job_begun():
-                self.skip_where_the_node_is_out(ask_again=True)
+                self.skip_unavailable_node(ask_again=True)
             raise
         if not done and not self.has_job_begun() and nodes.unavailable_reason(self.node, self.current_partition):
             with contextlib.suppress(ReframeError):  # the job may have ended
                 self.job.cancel()
-            self.skip_where_the_node_is_out()
+            self.skip_unavailable_node()
         return done
 
-    def skip_where_the_node_is_out(self, ask_again=False):
-        """Skip the test if the scheduler has a reason against the node. `unmeasured` stores the reason."""
+    def skip_unavailable_node(self, ask_again=False):
+        """Skips the test if the scheduler accepts no job on the node. Stores the reason in `unmeasured`."""
         why = nodes.unavailable_reason(self.node, self.current_partition, ask_again)
         if why:
             self.out_of_service = nodes.is_out_of_service(why, self.current_partition)
@@ -132,7 +132,7 @@ class node_sweep(p2p_matrix_run, special=True):
             self.skip(self.unmeasured)
 
     def faults(self):
-        return self.machine_faults() + self.absent()
+        return self.machine_faults() + self.missing_testcases()
 
     def figures(self):
         return {}
@@ -143,15 +143,15 @@ class node_sweep(p2p_matrix_run, special=True):
         found = adapter_faults(self.record, partition.extras) if "rdma" in partition.features else []
         return found + gpu_faults(self.record, self.expected) if self.on_gpus else found
 
-    def absent(self):
-        """Test cases of the suite that the record lacks, for example because of a budget."""
-        there = {result["testcase"] for result in self.record["results"]}
-        names = [name for name in self.testcases() if name not in there]
+    def missing_testcases(self):
+        """The reason for test cases of the suite that the record lacks, for example because of a budget."""
+        measured = {result["testcase"] for result in self.record["results"]}
+        names = [name for name in self.testcases() if name not in measured]
         return missing(f"not measured: {', '.join(names)}") if names else []
 
     @run_before("performance")
-    def need_references(self):
-        """Raise PerformanceError for missing references, which ReFrame cannot see without performance variables."""
+    def require_references_of_cells(self):
+        """Raises PerformanceError for missing references, because ReFrame checks only performance variables."""
         if not self.is_dry_run() and self.require_reference and self.verdict.verdict is Verdict.NOT_JUDGED:
             found = zip(self.record["results"], self.verdict.evaluation.matrices, strict=True)
             lacking = [result for result, matrix in found if matrix.verdict is Verdict.NOT_JUDGED]
@@ -159,5 +159,5 @@ class node_sweep(p2p_matrix_run, special=True):
             raise PerformanceError(f"NOT JUDGED: not all cells have references: {', '.join(names)}")
 
 
-if NODES:  # ReFrame warns of a check without parameter values, and a warning may be an error
+if NODES:  # ReFrame warns about a check without parameter values, and --warn-as-error would end the run
     rfm.simple_test(node_sweep)

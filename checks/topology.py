@@ -1,4 +1,4 @@
-"""The check of a node's connections against the connections that the partition specifies."""
+"""The check of the GPUs of a node and their connections."""
 
 import reframe as rfm
 
@@ -11,17 +11,19 @@ from .p2p import p2p_matrix_run
 
 @rfm.simple_test
 class gpu_topology(p2p_matrix_run):
-    """Reads the topology of a node's GPUs and compares it with the partition's specification.
+    """Reads the topology of a node's GPUs, and compares the topology with the partition's specification.
 
-    This test measures nothing, so run it first on a suspect node. If other tests measure the GPUs, it reads the
-    topology from their process. The number and the model of the GPUs are in
-    `config/topology/<system>-<partition>/devices.json`. The partition's extras specify every pair: ``link_class``,
-    ``peer_access`` and ``hops``, as in `expect.ExpectedConfiguration`.
+    This test measures nothing, so it is a quick first test of a suspect node. If other tests of the job measure the
+    GPUs, this test reads the topology from their process. The specification has these parts:
 
-    ``device_state`` specifies every GPU, by the names of a record's ``devices[].state``: ``{"ecc": "on", "mig": "off",
-    "power_limit_enforced_w": "700", "fabric_state": "completed", "nvlinks_active": "18", "pcie_width": "16"}``.
-    ``equal`` names facts that must be equal in all GPUs, such as ``["vbios", "firmware", "driver"]``. A pending reset,
-    a PCIe slot narrower than possible and an incomplete fabric are faults without any specification.
+    * the number and the model of the GPUs, in `config/topology/<system>-<partition>/devices.json`
+    * ``link_class``, ``peer_access`` and ``hops`` of all pairs of GPUs, in the partition's extras
+    * ``device_state`` of all GPUs, in the extras, with the names in a record's ``devices[].state``: ``{"ecc": "on",
+      "mig": "off", "power_limit_enforced_w": "700", "fabric_state": "completed", "nvlinks_active": "18",
+      "pcie_width": "16"}``
+    * ``equal``, in the extras: properties that are equal on all GPUs, such as ``["vbios", "firmware", "driver"]``
+
+    A pending reset, a PCIe link narrower than its maximum and an incomplete fabric are faults without a specification.
     """
 
     descr = "the links of a node's GPUs"

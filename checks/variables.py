@@ -1,7 +1,7 @@
-"""The performance variables of a result. Their names are those of the references in config/references.
+"""The performance variables of a result. Their names equal the names of the references in config/references.
 
-ReFrame gets the same references as the judge, with one limit: the lower limit of a bandwidth, the upper limit of a
-latency. A ':' in a label becomes '/' in the name, because ReFrame loses the reference of a variable with a ':'.
+ReFrame gets the judge's references with one limit: the lower limit of a bandwidth, the upper limit of a latency. A ':'
+in a label becomes '/' in the name, because ReFrame ignores the reference of a variable with a ':'.
 """
 
 from datetime import date
@@ -13,15 +13,15 @@ from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record.names import UNKNOWN, lasting_names
 from linkmatrix.references.reading import Reference
 
-MOST_ENDPOINTS = 16  # more variables would bury the rest of a report; the record has every cell
+MOST_ENDPOINTS = 16  # a larger matrix has no variables for pairs, because ReFrame's report would be too long
 LATENCY = "us"
 
 
 class Figure(NamedTuple):
     """A performance variable.
 
-    limited: whether ReFrame compares the value with a limit. cells: number of FAIL cells that the variable represents
-    if its value is outside the limit.
+    limited: whether ReFrame compares the value with the limit of the reference.
+    cells: the number of FAIL cells that the variable represents if its value is outside the limit.
     """
 
     value: float
@@ -32,7 +32,7 @@ class Figure(NamedTuple):
 
     @property
     def outside(self):
-        """Whether the value is worse than its limit, so that ReFrame fails the test."""
+        """Whether the value is worse than its limit. ReFrame then fails the test."""
         if not self.limited or self.reference is None:
             return False
         is_latency = self.unit == LATENCY
@@ -40,9 +40,9 @@ class Figure(NamedTuple):
 
     @property
     def tolerances(self):
-        """The reference in ReFrame's form: value, lower tolerance, upper tolerance, unit; `xfail` if it is waived.
+        """ReFrame's reference: (value, lower tolerance, upper tolerance, unit), inside `xfail` if it is waived.
 
-        Without a reference: ReFrame's form for "not compared".
+        Without a reference, the tolerances are None, and ReFrame compares nothing.
         """
         if self.reference is None:
             return 0, None, None, self.unit
@@ -54,7 +54,7 @@ class Figure(NamedTuple):
 
 
 def figure_of(cell, unit):
-    """The performance variable of a judged cell. It has no limit if ReFrame would fail a cell that is not FAIL."""
+    """The performance variable of a judged cell. It has no limit if its value is outside but the cell is not FAIL."""
     figure = Figure(cell.value, unit, cell.reference, limited=cell.reference is not None)
     return figure if not figure.outside or cell.verdict is Verdict.FAIL else figure._replace(limited=False)
 
@@ -62,34 +62,35 @@ def figure_of(cell, unit):
 def matrix_figures(matrix):
     """{name: figure} of a judged matrix (`linkmatrix.judge.evaluate.MatrixVerdict`).
 
-    "min[NV18]", "median[NV18]" and "max[NV18]" summarise a link class and have its reference. They have no limit,
-    because the judge compares cells. "gpu0->gpu3" is an ordered pair with a value, in matrices of at most 16 endpoints.
-    "min[rows]", "max[rows]", "min[columns]" and "max[columns]" are of the medians of a matrix whose cells are in a
-    file.
+    * "min[NV18]", "median[NV18]" and "max[NV18]" summarise a link class. They have its reference, but no limit, because
+      the judge compares cells.
+    * "gpu0->gpu3" is an ordered pair, in matrices of at most MOST_ENDPOINTS endpoints.
+    * "min[rows]", "max[rows]", "min[columns]" and "max[columns]" are medians of rows and columns, if the cells are in a
+      separate file.
     """
-    of = matrix.matrix
+    values = matrix.matrix
     figures = {}
-    for group, summary in of.classes.items():
+    for group, summary in values.classes.items():
         for name, value in (("min", summary.low), ("median", summary.median), ("max", summary.high)):
             known = matrix.expected.class_references.get(group)
-            figures[f"{name}[{group or UNKNOWN}]".replace(":", "/")] = Figure(value, of.unit, known)
-    if of.external is not None:
-        for axis, medians in zip(("rows", "columns"), of.external.medians, strict=True):
-            figures[f"min[{axis}]"] = Figure(min(medians), of.unit)
-            figures[f"max[{axis}]"] = Figure(max(medians), of.unit)
-    if len({*of.rows, *of.columns}) <= MOST_ENDPOINTS:
-        called = dict(zip(of.rows, lasting_names(of.testcase, of.rows), strict=True))
-        called |= dict(zip(of.columns, lasting_names(of.testcase, of.columns), strict=True))
+            figures[f"{name}[{group or UNKNOWN}]".replace(":", "/")] = Figure(value, values.unit, known)
+    if values.external is not None:
+        for axis, medians in zip(("rows", "columns"), values.external.medians, strict=True):
+            figures[f"min[{axis}]"] = Figure(min(medians), values.unit)
+            figures[f"max[{axis}]"] = Figure(max(medians), values.unit)
+    if len({*values.rows, *values.columns}) <= MOST_ENDPOINTS:
+        names = dict(zip(values.rows, lasting_names(values.testcase, values.rows), strict=True))
+        names |= dict(zip(values.columns, lasting_names(values.testcase, values.columns), strict=True))
         for (row, column), cell in matrix.cells.items():
-            if cell.value is not None and row in called and column in called:
-                figures[f"{called[row]}->{called[column]}".replace(":", "/")] = figure_of(cell, of.unit)
+            if cell.value is not None and row in names and column in names:
+                figures[f"{names[row]}->{names[column]}".replace(":", "/")] = figure_of(cell, values.unit)
     return figures
 
 
 def size_figures(matrices):
-    """{"in-place@4096": figure} of the columns of results with one row, one result per size.
+    """{"in-place@4096": figure} of results with one row: one variable per column and size.
 
-    matrices: [(result, its `MatrixVerdict`)]
+    matrices: [(result, its `MatrixVerdict`)], one result per size.
     """
     return {
         f"{column}@{result['size_bytes']}".replace(":", "/"): figure_of(cell, matrix.matrix.unit)

@@ -1,4 +1,4 @@
-"""Judges a test once in the process of its check, stores the verdict, and reports it to ReFrame."""
+"""Judges a test in the process of its check, stores the verdict, and creates the message for ReFrame."""
 
 import shutil
 import uuid
@@ -11,24 +11,24 @@ from linkmatrix.runs import verdict_file
 
 RECORD = "record.json"
 SESSION = str(uuid.uuid4())  # identifies this process
-MOST_CELLS = 4  # named per result in a message
+MOST_CELLS = 4  # cells per result in a message
 
 
-def judged(test, check, record, references):
-    """Returns the verdict, and (path, SHA-256) of its file in the test's output folder. Raises OSError.
+def judge_and_store(test, check, record, references):
+    """Judges a test, and writes the verdict file into the test's output folder. Raises OSError.
 
-    check: `CheckFacts`. record: checked, None without one.
+    Returns (verdict, (path, SHA-256) of the file). check: `CheckFacts`. record: the validated record, or None.
     """
     found = judge_test(record, check, references, getattr(test, "reference_name", ""))
     folder = Path(test.outputdir)
-    digest = None if record is None else kept(Path(test.stagedir), folder)
+    digest = None if record is None else copy_record(Path(test.stagedir), folder)
     subject = verdict_file.JudgedTest(test.display_name, SESSION, record, digest)
     content = verdict_file.verdict_content(subject, found, check, references)
     return found, (str(folder / verdict_file.FILE), verdict_file.write(folder, content))
 
 
-def kept(stage, folder):
-    """Copies the record and its files of cells into a folder. Returns the SHA-256 of the record."""
+def copy_record(stage, folder):
+    """Copies the record and its files of cells from the stage into a folder. Returns the SHA-256 of the record."""
     content = (stage / RECORD).read_bytes()
     for file in [stage / RECORD, *stage.glob("record.*.npy")]:
         if not (folder / file.name).exists() or not file.samefile(folder / file.name):
@@ -36,23 +36,22 @@ def kept(stage, folder):
     return verdict_file.sha256(content)
 
 
-def left_to_references(found, record, figures):
-    """Whether cells outside their references are the only cause of a FAIL, and `figures` contain each of these cells.
+def is_reference_failure(found, record, figures):
+    """Whether cells outside their references are the only cause of a FAIL, and `figures` contain all these cells.
 
-    ReFrame then fails the test in its performance stage.
+    ReFrame fails such a test in its performance stage.
     """
-    outside_cells = [*found.reasons, *found.facts]
-    if record is None or record["result"] != "PASS" or any(one.verdict is Verdict.FAIL for one in outside_cells):
+    other_reasons = [*found.reasons, *found.facts]
+    if record is None or record["result"] != "PASS" or any(one.verdict is Verdict.FAIL for one in other_reasons):
         return False
     cells = sum(matrix.counts[Verdict.FAIL] for matrix in found.evaluation.matrices)
     return 0 < cells == sum(figure.cells for figure in figures.values() if figure.outside)
 
 
 def message(found, record):
-    """The text of an error: the verdict, then its reasons, the worst first.
+    """The text of ReFrame's error: the verdict, then its reasons, worst first.
 
-    Among reasons of the same verdict, cells come first for FAIL. For other verdicts, findings outside the cells come
-    first.
+    Reasons of the same verdict have this order: for FAIL, cells before other reasons; otherwise cells last.
     """
     of_test = [(one.verdict, one.sentence) for one in (*found.facts, *found.reasons)]
     results = record["results"] if record is not None and found.evaluation is not None else ()
@@ -61,7 +60,7 @@ def message(found, record):
     for result, matrix in zip(results, found.evaluation.matrices if results else (), strict=True):
         name = result["testcase"] + (f" of {result['size_bytes']} bytes" if names.count(result["testcase"]) > 1 else "")
         cells, count = matrix.worst_cells(MOST_CELLS)
-        if record["lost"]:  # a fact names each lost endpoint, and cells without a value follow from that
+        if record["lost"]:  # another reason names the lost endpoints, which explain the cells without a value
             cells = [(pair, cell) for pair, cell in cells if cell.value is not None]
             count = len(cells)
         of_cells += [(cell.verdict, f"{name}: {cell.reason}") for _, cell in cells]

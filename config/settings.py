@@ -37,7 +37,7 @@ except ModuleNotFoundError as error:
     raise exit_with(f"the Python package {error.name} is not installed: {remedy}") from None
 
 try:
-    suite.usable(PREFIX).mkdir(parents=True, exist_ok=True)  # ReFrame creates no folder for its log file
+    suite.supported_folder(PREFIX).mkdir(parents=True, exist_ok=True)  # ReFrame creates no folder for its log file
 except BadInput as error:
     raise exit_with(f"{error} in $LINKMATRIX_PREFIX") from None
 except OSError as error:

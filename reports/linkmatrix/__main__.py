@@ -1,4 +1,4 @@
-"""`python -m linkmatrix`, where the command itself is not on PATH."""
+"""`python -m linkmatrix`, for a shell without the command `linkmatrix` on PATH."""
 
 import sys
 

@@ -1,10 +1,7 @@
 """The command `linkmatrix`. Each subcommand is a module, which is imported when the subcommand is called.
 
-A subcommand therefore needs only the packages that it uses. On a cluster that has only ReFrame, `show` and `run` work;
-`report` names the package that is missing.
-
-Exit codes: 0 PASS, WARN or NOT JUDGED (3 in acceptance and with --certificate); 1 FAIL; 2 bad input or usage; 3
-DISTURBED or INCOMPLETE; 4 nothing began, or the result could not be stored.
+A subcommand therefore needs only its own packages. On a cluster that has only ReFrame, `show` and `run` work, and
+`report` names the missing package. EXIT_HELP contains the exit codes.
 """
 
 import _thread
@@ -24,19 +21,19 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn
 
 from . import __version__
-from .errors import BadInput, Held, clean, in_ascii
+from .errors import BadInput, Held, clean, to_ascii
 from .invocation import runnable
 
 BAD_INPUT, CANNOT = 2, 4
-ONCE_MORE = 0.02  # seconds until a signal comes again that Python dropped
-ROOM = 192 << 20  # bytes of addresses that numpy reserves when it is imported
-NO_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)  # errors of an argument that cannot be the name of a file
+RESEND_SECONDS = 0.02  # delay of a signal that is sent again
+NUMPY_BYTES = 192 << 20  # address space that numpy reserves when it is imported
+NAME_ERRORS = (errno.ENAMETOOLONG, errno.ELOOP)  # an argument cannot be the name of a file
 
 
 class Command(NamedTuple):
-    """A module of `commands`, whose `add_options` declares options.
+    """A subcommand. module: a module of `commands`, whose function `add_options` declares the options.
 
-    example: a command line, empty if `add_options` has examples.
+    example: a command line for --help; "" if `add_options` adds examples.
     """
 
     module: str
@@ -96,7 +93,7 @@ COMMANDS = {
         "linkmatrix schedule --cron --mode quick --at 02:30",
     ),
 }
-#: {module: its package on PyPI}, if the names differ.
+#: {Python module: its package on PyPI}, if the names differ
 PACKAGES = {"ruamel": "ruamel.yaml", "yaml": "PyYAML"}
 REMEDY = "run make setup in the repository, or install this package with pip"
 EXIT_HELP = (
@@ -107,9 +104,9 @@ DEBUG, DEBUG_HELP = "--debug", "print a traceback if the program ends with an un
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command line and returns an exit code of EXIT_HELP.
+    """Runs a command line, and returns an exit code of EXIT_HELP.
 
-    arguments: by default the arguments of this process, which ends after the call.
+    arguments: by default the arguments of this process. The process must then end after the call.
     """
     is_last, arguments = arguments is None, sys.argv[1:] if arguments is None else arguments
     if sys.stdout is None:
@@ -117,22 +114,25 @@ def main(arguments: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="linkmatrix.ascii")
-    with told_of_signals(is_last):
+    with handle_signals(is_last):
         try:
-            code = ended(arguments)
-        except SystemExit as answered:  # by argparse: help, version, or a wrong option
-            if code := untold(answered.code):
+            code = run_command(arguments)
+        except SystemExit as exit_:  # by argparse: help, version, or a wrong option
+            if code := flush_output(exit_.code):
                 return code
             raise
-    return untold(code) or code
+    return flush_output(code) or code
 
 
-def untold(code: Any) -> int:
-    """Flushes standard output. Returns CANNOT after a sentence if the output cannot be written, else 0."""
+def flush_output(code: Any) -> int:
+    """Flushes standard output. Returns 0, or prints an error and returns CANNOT if the output cannot be written.
+
+    code: the exit code so far.
+    """
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        return without_reader()
+        return end_without_reader()
     except OSError as error:
         drop_output()
         return CANNOT if code == CANNOT else complain(f"standard output: {error.strerror}", CANNOT)
@@ -142,53 +142,54 @@ def untold(code: Any) -> int:
 class Interruption(KeyboardInterrupt):
     """A signal as an exception.
 
-    A plain KeyboardInterrupt that passes through `exec` ends the process by SIGINT at its exit, even if it was caught
-    (CPython, run_eval_code_obj). A subclass does not.
+    A plain KeyboardInterrupt that passes through `exec` ends the process by SIGINT at its exit, even if the exception
+    was caught (CPython, run_eval_code_obj). A subclass of KeyboardInterrupt does not.
     """
 
 
 @contextmanager
-def told_of_signals(is_last: bool = False) -> Iterator[None]:
-    """Within this context, SIGTERM ends a command like an interrupt: with a sentence.
+def handle_signals(is_last: bool = False) -> Iterator[None]:
+    """In this context, SIGTERM and SIGINT raise Interruption, so that the command ends with a message.
 
-    is_last: ignore both signals afterwards, so that the exit code stays until the process has ended.
+    is_last: ignore both signals afterwards, so that no signal changes the exit code of the process.
     """
 
     def interrupt(number: int, _: Any) -> None:
         raise Interruption(number)
 
-    def dropped(what: Any) -> None:
-        if isinstance(what.exc_value, Interruption):
-            _thread.start_new_thread(once_more, what.exc_value.args)
+    def resend_dropped(unraisable: Any) -> None:
+        if isinstance(unraisable.exc_value, Interruption):
+            _thread.start_new_thread(resend_signal, unraisable.exc_value.args)
         else:
-            hook(what)
+            hook(unraisable)
 
-    hook, sys.unraisablehook = sys.unraisablehook, dropped
-    usual = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
-    for number, how in list(usual.items()):
-        if threading.current_thread() is not threading.main_thread() or signal.getsignal(number) != how:
-            del usual[number]  # the caller has its own handler
+    hook, sys.unraisablehook = sys.unraisablehook, resend_dropped
+    defaults = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+    for number, handler in list(defaults.items()):
+        if threading.current_thread() is not threading.main_thread() or signal.getsignal(number) != handler:
+            del defaults[number]  # the caller has its own handler
         else:
             signal.signal(number, interrupt)
     try:
         yield
     finally:
         sys.unraisablehook = hook
-        for number, how in usual.items():
-            signal.signal(number, signal.SIG_IGN if is_last else how)
+        for number, handler in defaults.items():
+            signal.signal(number, signal.SIG_IGN if is_last else handler)
 
 
-def once_more(number: int) -> None:
-    """Sends a signal again after ONCE_MORE seconds, because Python drops an exception that is raised in a callback.
+def resend_signal(number: int) -> None:
+    """Sends a signal again after RESEND_SECONDS.
 
-    Callbacks run e.g. during imports. Without the second signal the command would continue.
+    Python drops an exception that a signal raises in a callback, for example during an import. The command would then
+    continue.
     """
-    time.sleep(ONCE_MORE)
+    time.sleep(RESEND_SECONDS)
     _thread.interrupt_main(number)
 
 
-def ended(arguments: list[str]) -> int:
-    """Runs a command and returns its exit code. An error is printed as a sentence."""
+def run_command(arguments: list[str]) -> int:
+    """Runs a command, and returns its exit code. Prints an error as one sentence."""
     name = next((word for word in arguments if word != DEBUG), "")
     try:
         refuse_without_room()
@@ -203,34 +204,34 @@ def ended(arguments: list[str]) -> int:
         return complain(str(error), CANNOT)
     except ModuleNotFoundError as error:
         if not error.name or error.name.startswith(__package__):
-            return unforeseen(error, arguments)
+            return unexpected_error(error, arguments)
         missing = PACKAGES.get(error.name, error.name)
         return complain(f"'{name}' needs the Python package {missing}, which is not installed: {REMEDY}", CANNOT)
     except BrokenPipeError:
-        return without_reader()
+        return end_without_reader()
     except OSError as error:
-        return complain(named_of(error), BAD_INPUT if error.errno in NO_NAMES else CANNOT)
+        return complain(os_error_sentence(error), BAD_INPUT if error.errno in NAME_ERRORS else CANNOT)
     except KeyboardInterrupt:
         return complain("interrupted: the command did not finish", CANNOT)
     except MemoryError:
         return complain("the command ran out of memory: check ulimit -v and free -m", CANNOT)
     except Exception as error:
-        return unforeseen(error, arguments)
+        return unexpected_error(error, arguments)
 
 
 def print_commands() -> int:
-    """Prints the commands. A call without a command is no PASS, so the exit code is that of wrong usage."""
+    """Prints the list of commands. Returns BAD_INPUT, because the call names no command."""
     parser("").print_help()
     return BAD_INPUT
 
 
 def refuse_without_room() -> None:
-    """Raises MemoryError if `ulimit -v` leaves too little memory for numpy.
+    """Raises MemoryError if `ulimit -v` leaves too little address space for numpy.
 
-    OpenBLAS would end the process with exit code 1, which means FAIL here, and Python cannot catch that.
+    Otherwise OpenBLAS would end the process with exit code 1, which means FAIL here.
     """
     try:
-        mmap.mmap(-1, ROOM, prot=0).close()  # reserves addresses, and no memory
+        mmap.mmap(-1, NUMPY_BYTES, prot=0).close()  # reserves address space, but no memory
     except OSError as error:
         if error.errno == errno.ENOMEM:
             raise MemoryError from None
@@ -238,7 +239,7 @@ def refuse_without_room() -> None:
 
 
 def refuse_unencodable(arguments: list[str]) -> None:
-    """Raises BadInput for an argument that cannot be passed on to another program."""
+    """Raises BadInput for an argument that no command line of another program can contain."""
     for argument in arguments:
         try:
             unusable = b"\0" in os.fsencode(argument)
@@ -251,21 +252,21 @@ def refuse_unencodable(arguments: list[str]) -> None:
 
 
 def without_debug(arguments: list[str]) -> list[str]:
-    """The arguments without --debug, which may be anywhere before --."""
-    ours = arguments.index("--") if "--" in arguments else len(arguments)
-    return [word for word in arguments[:ours] if word != DEBUG] + arguments[ours:]
+    """The arguments without --debug. Arguments after -- stay unchanged."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    return [word for word in arguments[:end] if word != DEBUG] + arguments[end:]
 
 
-def unforeseen(error: Exception, arguments: list[str]) -> int:
-    """Reports a fault of this program. The exit code is never 1, which would be a FAIL of the machine."""
+def unexpected_error(error: Exception, arguments: list[str]) -> int:
+    """Prints a defect of this program, and returns CANNOT. Exit code 1 would mean a FAIL of the machine."""
     if DEBUG in arguments:
         traceback.print_exception(error)
-    what = f"{type(error).__name__} {error}".strip()[:200]
-    return complain(f"unexpected error, {what}: report the error with the output of {DEBUG}", CANNOT)
+    description = f"{type(error).__name__} {error}".strip()[:200]
+    return complain(f"unexpected error, {description}: report the error with the output of {DEBUG}", CANNOT)
 
 
-def named_of(error: OSError) -> str:
-    """The file that could not be read or written, and the reason. Without a file it may be standard output."""
+def os_error_sentence(error: OSError) -> str:
+    """A sentence with the file that could not be read or written, or with standard output, and the reason."""
     if error.filename:
         return f"{error.filename}: {error.strerror}"
     try:
@@ -276,8 +277,8 @@ def named_of(error: OSError) -> str:
     return str(error)
 
 
-def without_reader() -> int:
-    """Ends quietly if the reader of a pipe, such as `head`, has ended."""
+def end_without_reader() -> int:
+    """Ends without a message after the reader of a pipe, such as `head`, has ended. Returns CANNOT."""
     drop_output()
     return CANNOT
 
@@ -287,13 +288,13 @@ def drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def without_signs(error: UnicodeError) -> tuple[str, int]:
-    """Error handler of `encode`: the ASCII replacement of characters that an encoding lacks."""
+def replace_with_ascii(error: UnicodeError) -> tuple[str, int]:
+    """An error handler of `str.encode`: replaces characters that the encoding lacks by ASCII characters."""
     assert isinstance(error, UnicodeEncodeError)
-    return in_ascii(error.object[error.start : error.end]), error.end
+    return to_ascii(error.object[error.start : error.end]), error.end
 
 
-codecs.register_error("linkmatrix.ascii", without_signs)
+codecs.register_error("linkmatrix.ascii", replace_with_ascii)
 
 
 def complain(sentence: str, code: int) -> int:
@@ -309,12 +310,12 @@ class Parser(argparse.ArgumentParser):
     remedy = ""
 
     def error(self, message: str) -> NoReturn:
-        """As argparse's."""
+        """Prints the message with the remedy, and exits."""
         super().error(message + (self.remedy if message.startswith("unrecognized") else ""))
 
 
 def parser(name: str) -> argparse.ArgumentParser:
-    """The options of all commands; only those of the command `name` are known in detail."""
+    """The parser of all commands. Only the command `name` has its options, because others are not imported."""
     top = Parser(
         prog="linkmatrix",
         description="Measures the links of GPU nodes and clusters, and explains the results.",

@@ -1,44 +1,44 @@
-"""What goes wrong because of what came in, and how it is said; and how any text is, whoever wrote what is in it."""
+"""Errors with a sentence for the user, and functions that print text safely."""
 
 import re
 import sys
 from typing import TextIO
 
-#: What steers a terminal, ends a line, turns the direction of writing, is half a character, or is not seen at all, so
-#: that two names look the same; joiners stay, which some scripts need.
+#: Characters that control a terminal, end a line, change the direction of writing, are invisible, or are incomplete.
+#: Joiners are allowed, because some scripts need them.
 UNPRINTABLE = re.compile(
     r"[\x00-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
     r"\U000e0000-\U000e007f]+"
 )
 
-
-#: What the signs in our own sentences are where a terminal has no more than ASCII.
+#: {sign in printed sentences: its replacement on a terminal with ASCII only}
 ASCII = str.maketrans({"×": "x", "µ": "u", "…": "~", "–": "-", "✓": "+", "✗": "x", "σ": "sigma", "·": "*"})
 
 
-class BadInput(ValueError):  # noqa: N818  a user's mistake is named as one, as in src/
-    """A file, option or table cannot be used: one sentence that names it and says the remedy."""
+class BadInput(ValueError):  # noqa: N818  the name of the same error in src/
+    """A file, option or table cannot be used. The message is one sentence with its name and the remedy."""
 
 
 class LaterVersionError(BadInput):
-    """A file of a form that came after this version: it is whole, and the way out is another version."""
+    """A file has a format that only later versions of linkmatrix can read."""
 
     def __init__(self, form: str) -> None:
         super().__init__(f"its format, {form}, is newer than this version: update linkmatrix")
 
 
-class Held(Exception):  # noqa: N818  a state, as BadInput is
-    """Another run holds a lock. The sentence names this run and the time since when it holds the lock."""
+class Held(Exception):  # noqa: N818
+    """Another process holds a lock. The message is one sentence with the process and the time of its start."""
 
 
 def clean(text: str) -> str:
-    """`text` on one line, without what could steer a terminal, turn the direction of writing or not be encoded."""
+    """The text on one line, with a blank in place of UNPRINTABLE characters."""
     return UNPRINTABLE.sub(" ", text)
 
 
 def say(*lines: object, to: TextIO | None = None, flush: bool = False) -> None:
-    """Prints each on a line of its own, on standard output unless told: a name in it neither steers the terminal nor
-    begins a line. Commands print by this or by `show.screen`, and by nothing else.
+    """Prints each of `lines` as one clean line, with complete names of programs. to: by default standard output.
+
+    Commands print only with this function or with `show.screen`.
     """
     from .invocation import runnable
 
@@ -49,6 +49,6 @@ def say(*lines: object, to: TextIO | None = None, flush: bool = False) -> None:
         stream.flush()
 
 
-def in_ascii(text: str) -> str:
-    """`text` in ASCII: what has no like there is a question mark."""
+def to_ascii(text: str) -> str:
+    """The text in ASCII. A character without a replacement becomes a question mark."""
     return text.translate(ASCII).encode("ascii", "replace").decode()

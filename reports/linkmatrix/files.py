@@ -1,7 +1,7 @@
 """Reads and writes complete files, for all commands and checks.
 
-After a full disk or a crash, and for a concurrent reader, a file is complete or unchanged. A crash may leave a
-temporary file, whose name no command reads.
+A file is written completely or stays unchanged, even after a crash, on a full disk, and for concurrent readers. A crash
+may leave a temporary file, which no command reads.
 """
 
 import argparse
@@ -18,29 +18,29 @@ from typing import Any
 from .errors import BadInput
 
 MOST_BYTES = 512 * 1024 * 1024  # linkmatrix writes no larger report or record
-HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # half of a character, or a character in two halves
-PATIENCE = 60.0  # seconds to wait for another writer, which needs less than one
+SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # half of a surrogate pair in JSON
+PATIENCE = 60.0  # seconds to wait for another writer; writing takes less than a second
 
 
 def regular(path: Path) -> os.stat_result:
-    """The status of a regular file. Raises BadInput for anything else: a pipe, for example, may never end."""
+    """The status of a regular file. Raises BadInput for any other file: a pipe, for example, may never end."""
     try:
-        said = path.stat()
+        status = path.stat()
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror or error}") from None
     except ValueError as error:  # a zero byte in its name
         raise BadInput(f"'{path}' is not the name of a file: {error}") from None
-    if stat.S_ISDIR(said.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise BadInput(f"{path} cannot be read: it is a folder")
-    if not stat.S_ISREG(said.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise BadInput(f"{path} is not a regular file: save its content into a file, and name this file")
-    return said
+    return status
 
 
 def read_whole(path: Path, most: int) -> bytes:
     """The bytes of a regular file. Raises BadInput for any other file, and for a file of more than `most` bytes.
 
-    The function does not wait: a pipe may have replaced the file, and some files of /proc have no end.
+    Never waits, even if a pipe has replaced the file.
     """
     too_large = regular(path).st_size > most
     try:
@@ -56,14 +56,14 @@ def read_whole(path: Path, most: int) -> bytes:
 
 
 def path_of(text: str) -> Path:
-    """A path of the command line. An empty path is an error, because it usually comes from an unset variable."""
+    """The path in a word of the command line. Refuses an empty word, which usually comes from an unset variable."""
     if not text:
         raise argparse.ArgumentTypeError("the path is empty: name a file or folder")
     return Path(text)
 
 
 def refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The dictionary of a JSON object. Raises ValueError for a repeated key, whose first value would be lost."""
+    """The dictionary of a JSON object, given as (key, value) pairs. Raises ValueError for a repeated key."""
     names = [name for name, _ in pairs]
     if len(set(names)) != len(names):
         raise ValueError(f"it has the key '{next(name for name in names if names.count(name) > 1)}' twice")
@@ -71,14 +71,14 @@ def refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_json(path: Path, remedy: str = "") -> Any:
-    """The content of a JSON file. Raises BadInput. remedy: the end of the sentence for a file that is not JSON.
+    """The content of a JSON file. Raises BadInput. remedy: the end of the sentence about invalid JSON.
 
-    Half of a surrogate pair becomes a question mark, because no file can contain it.
+    Half of a surrogate pair becomes a question mark, because UTF-8 cannot encode it.
     """
     content = read_whole(path, MOST_BYTES)
     try:
         found = json.loads(content, object_pairs_hook=refuse_repeats)
-        if HALF.search(content):
+        if SURROGATE.search(content):
             found = json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
         return found
     except (ValueError, RecursionError) as error:
@@ -86,29 +86,26 @@ def read_json(path: Path, remedy: str = "") -> Any:
 
 
 def write_whole(path: Path, content: bytes, lasting: bool = True) -> None:
-    """Replaces a file atomically, and keeps its mode. A link keeps its target. Raises OSError.
+    """Replaces the content of a file atomically. Keeps the permissions and a link's target. Raises OSError.
 
-    The content of a device or pipe, such as /dev/stdout, is written into it. lasting: wait until the disk has stored
-    the content; a copy of an existing file needs no wait.
+    Writes directly into a device or pipe, such as /dev/stdout. lasting: wait until the disk has stored the content; a
+    copy of an existing file needs no wait.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        place = led_to(path)
+        place = link_target(path)
         mode = place.stat().st_mode if place.exists() else None
         if mode is not None and not stat.S_ISREG(mode):
-            with open(opened_at_once(place), "wb") as stream:
+            with open(open_without_wait(place), "wb") as stream:
                 stream.write(content)
             return
         replace(place, content, mode, lasting)
-    except OSError as error:  # the error of a full disk has no name
+    except OSError as error:  # the error of a full disk contains no file name
         raise OSError(error.errno, error.strerror or str(error), str(path)) from None
 
 
-def opened_at_once(place: Path) -> int:
-    """Opens a device or pipe, such as /dev/stdout, for writing, without a wait for a reader. Raises OSError.
-
-    For a pipe without a reader, the system reports a missing device. This function reports the missing reader.
-    """
+def open_without_wait(place: Path) -> int:
+    """Opens a device or pipe for writing, and returns its file descriptor. Raises OSError if a pipe has no reader."""
     try:
         opened = os.open(place, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -120,7 +117,7 @@ def opened_at_once(place: Path) -> int:
 
 
 def folder_for(path: Path, option: str = "--out") -> Path:
-    """Creates the folder that an option names, if it is missing. Raises BadInput for an impossible folder, OSError."""
+    """Creates the folder that an option names, if it is missing. Raises BadInput if the path is no folder; OSError."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -137,15 +134,15 @@ def write_new(path: Path, content: bytes) -> None:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from None
 
 
-def led_to(path: Path) -> Path:
-    """The target of a path. Follows links of this user and of the owner of the folder only. Raises OSError.
+def link_target(path: Path) -> Path:
+    """The target of a path after all links. Raises OSError.
 
-    In a folder that all may write, such as /tmp, a link of another user with a predictable name may lead to a file of
-    this user. The kernel refuses to follow such a link if fs.protected_symlinks is set, but still reports its target.
+    In a folder that all users can write, such as /tmp, links of other users are refused: such a link with a predictable
+    name may lead to a file of this user. The kernel may not protect this user (fs.protected_symlinks).
     """
     try:
         place = path.resolve()
-        for link in links_of(path):
+        for link in links_in(path):
             folder = link.parent.stat()
             if folder.st_mode & stat.S_IWOTH and owner_of(link) not in (os.geteuid(), folder.st_uid):
                 raise OSError(
@@ -161,12 +158,12 @@ def owner_of(link: Path) -> int:
     return link.lstat().st_uid
 
 
-def links_of(path: Path) -> Iterator[Path]:
-    """Yields the links in a path. The path must contain no circle."""
+def links_in(path: Path) -> Iterator[Path]:
+    """All links in a path, including links in the targets of links. The path must contain no circle."""
     for step in [path, *path.parents]:
         if step.is_symlink():
             yield step
-            yield from links_of(step.parent / step.readlink())
+            yield from links_in(step.parent / step.readlink())
 
 
 def replace(
@@ -174,10 +171,11 @@ def replace(
 ) -> None:
     """Writes a temporary file in the same folder, then moves it to `place`. Raises OSError.
 
-    mode: the permissions; None for those of a new file. lasting: whether the content is synced to the disk first. put:
-    moves the temporary file; the default replaces an existing file.
+    mode: the permissions; None for the permissions of a new file.
+    lasting: wait until the disk has stored the content.
+    put: the function that moves the temporary file; by default os.replace.
     """
-    # hosts that share a file system may have the same process numbers
+    # a random name, because hosts that share a file system may have the same process numbers
     part = place.with_name(f".{place.name}.{os.urandom(16).hex()}.part")
     try:
         with part.open("wb") as file:
@@ -194,9 +192,9 @@ def replace(
 
 @contextlib.contextmanager
 def changing(path: Path) -> Iterator[None]:
-    """Locks a file while it is read and written again; other processes wait. Raises Held, OSError."""
-    from . import lock  # readers need none
+    """Locks a file, so that the caller can read and rewrite it. Other writers wait. Raises Held, OSError."""
+    from . import lock  # slow to import, and readers need no lock
 
-    place = led_to(path)
+    place = link_target(path)
     with lock.held(place.with_name(f".{place.name}.lock"), PATIENCE):
         yield

@@ -1,4 +1,4 @@
-"""The commands that outputs print, in the words with which the shell of this process finds their programs."""
+"""Completes the program names in printed commands, so that the user's shell finds the programs."""
 
 import os
 import re
@@ -9,28 +9,28 @@ from collections.abc import Mapping
 from pathlib import Path
 
 NAME = "linkmatrix"
-#: Environment variable: what to print for `linkmatrix`, if the process itself was not called by a shell.
+#: Environment variable with the printed words for `linkmatrix`, set for a process that another command started.
 VARIABLE = "LINKMATRIX_COMMAND"
-#: The programs of a platform wheel.
+#: The folder with the programs of a platform wheel.
 PREBUILT = Path(__file__).resolve().parent / "_suite" / "prebuilt" / "bin"
-#: The commands of linkmatrix, as `cli.COMMANDS` has them.
+#: The names in `cli.COMMANDS`.
 COMMANDS = (
     *("adopt", "baseline", "compare", "detect", "diagnose", "export", "history", "import"),
     *("init", "measure", "next", "note", "report", "run", "schedule", "show"),
 )
-#: Configuration of Slurm, the second and third where a node gets it from the controller.
+#: Slurm's configuration. On the nodes of some clusters, slurmd stores it in the second or third file.
 SLURM_FILES = ("/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf", "/var/spool/slurmd/conf-cache/slurm.conf")
-#: A command in a text: its program, in front of a command of linkmatrix or of an option.
+#: A program name in a text, followed by a command of linkmatrix or by an option.
 COMMAND = re.compile(
     rf"(?<![\w./,=-])(?:{NAME}(?= (?:{'|'.join(COMMANDS)})\b)"
     r"|(?:reframe|mpirun|p2p_matrix|collective_perf|nbody_scaling)(?= --?\w))"
 )
 
 
-def own_folders() -> list[str]:
-    """The folders of programs of the virtual environment whose Python this is; [] outside of one.
+def environment_folders() -> list[str]:
+    """The program folders of the virtual environment of this Python; [] if this Python is in no virtual environment.
 
-    The CUDA compiler from wheels has a folder of its own, which `make setup` creates.
+    `make setup` creates the folder `cuda` for a CUDA compiler from wheels.
     """
     if sys.prefix == sys.base_prefix:
         return []
@@ -38,9 +38,9 @@ def own_folders() -> list[str]:
 
 
 def linkmatrix_command() -> str:
-    """The word or words that call linkmatrix in the shell that started this process.
+    """The words that call linkmatrix in the shell that started this process.
 
-    "linkmatrix" if PATH has it; else the path by which it was called, such as ".venv/bin/linkmatrix".
+    "linkmatrix" if it is on PATH; otherwise the path of the called program, such as ".venv/bin/linkmatrix".
     """
     if words := os.environ.get(VARIABLE):
         return words
@@ -54,35 +54,35 @@ def linkmatrix_command() -> str:
 
 
 def program_command(name: str) -> str:
-    """The word that calls another program: its name if PATH has it, else its path here; its name if it is not here."""
+    """The word that calls another program: its path if it is installed here but not on PATH; otherwise its name."""
     if shutil.which(name):
         return name
-    found = [path for path in (Path(folder, name) for folder in own_folders()) if os.access(path, os.X_OK)]
+    found = [path for path in (Path(folder, name) for folder in environment_folders()) if os.access(path, os.X_OK)]
     found = found or built_programs(name)[-1:]
     return relative(found[0]) if found else name
 
 
 def built_programs(name: str) -> list[Path]:
-    """The builds of a program for this machine and others, the newest last; without one, that of a platform wheel."""
+    """The paths of a program in the build folder, newest last; if there are none, the path in a platform wheel."""
     build = Path(os.environ.get("LINKMATRIX_BUILD") or ".build")
     built = sorted(build.glob(f"*/{name}"), key=lambda path: path.stat().st_mtime)
     return built or list(PREBUILT.glob(name))
 
 
 def relative(path: Path) -> str:
-    """A path as a word of a shell, relative to the working folder if the path is in it."""
-    whole, here = Path(os.path.abspath(path)), Path.cwd()
-    return shlex.quote(str(whole.relative_to(here) if whole.is_relative_to(here) else whole))
+    """The word for a path in a shell. A path inside the working folder is relative."""
+    absolute, folder = Path(os.path.abspath(path)), Path.cwd()
+    return shlex.quote(str(absolute.relative_to(folder) if absolute.is_relative_to(folder) else absolute))
 
 
 def runnable(text: str) -> str:
-    """The text, whose commands call their programs as the shell of this process finds them."""
+    """The text, with complete program names in its commands. A completed text stays the same."""
 
     def replaced(found: re.Match[str]) -> str:
         if found[0] != NAME:
             return program_command(found[0])
         command = linkmatrix_command()
-        # a text that passed here before has the words of the command in front of the name, and may have been wrapped
+        # in a completed text, which may have been wrapped, the path is in front of the name
         is_done = command != NAME and " ".join(text[: found.end()].split()).endswith(command)
         return NAME if is_done else command
 
@@ -90,18 +90,18 @@ def runnable(text: str) -> str:
 
 
 def has_slurm() -> bool:
-    """Whether this machine has srun and its configuration: Slurm's commands alone may be installed anywhere."""
+    """Whether this machine belongs to a Slurm cluster: it has srun and a configuration."""
     srun = shutil.which("srun")
     if srun is None or os.environ.get("SLURM_CONF"):
         return srun is not None
-    of_srun = Path(os.path.realpath(srun)).parents[1] / "etc" / "slurm.conf"
-    return any(file.exists() for file in (*map(Path, SLURM_FILES), of_srun))
+    installed = Path(os.path.realpath(srun)).parents[1] / "etc" / "slurm.conf"
+    return any(file.exists() for file in (*map(Path, SLURM_FILES), installed))
 
 
 def launcher(ranks: Mapping[str, int], scheduler: str = "") -> list[str]:
-    """The words that start a program on {node: number of ranks}: srun on a machine of a Slurm cluster, else mpirun.
+    """The words that start a program on {node: number of ranks}: srun on a Slurm cluster, otherwise mpirun.
 
-    scheduler: of the partition, if it is known. Programs of a partition without scheduler run on this machine.
+    scheduler: the scheduler of the partition; "" if unknown. "local" always means mpirun.
     """
     if scheduler != "local" and has_slurm():
         return ["srun", f"--nodelist={','.join(ranks)}", f"--ntasks-per-node={max(ranks.values())}"]

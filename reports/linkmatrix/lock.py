@@ -1,7 +1,8 @@
 """Locks: one run per system and partition, and one writer per file. The file of a lock contains its holder.
 
-A lock is a hard link, which is atomic on network file systems too. A lock of a dead process on this host is taken over,
-also if another process has its number. A process on another host cannot be checked, so its lock stays.
+A lock is a hard link, because creating a link is atomic on network file systems too. The lock of a dead process on this
+host is removed, even if a new process has the same number. A process on another host cannot be checked, so its lock
+stays.
 """
 
 import contextlib
@@ -19,12 +20,12 @@ from typing import Any
 
 from .errors import Held
 
-MOST_BYTES = 64 * 1024  # of the file of a lock
-ENDED = "ZXx"  # states of an ended process, proc(5)
+MOST_BYTES = 64 * 1024  # maximum size of the file of a lock
+ENDED = "ZXx"  # states of an ended process in /proc/PID/stat
 
 
 def holder() -> dict[str, Any]:
-    """The content of a lock of this process."""
+    """The content of the file of a lock that this process holds."""
     return {
         "pid": os.getpid(),
         "born": born(os.getpid()),
@@ -34,12 +35,12 @@ def holder() -> dict[str, Any]:
 
 
 def born(pid: int) -> str:
-    """The start of a process, in clock ticks since the boot; "" for an ended process.
+    """The start time of a process in clock ticks since boot, as text; "" for an ended process.
 
-    An ended process stays listed until its parent reaps it. The first process of a container may never do so.
+    An ended process has an entry in /proc until its parent reaps it, which some containers never do.
     """
     try:
-        # the fields after the name, which may contain blanks and brackets
+        # the name of the process may contain blanks and brackets, so fields are counted from the last bracket
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return "" if fields[0] in ENDED else fields[19]
     except (OSError, IndexError):
@@ -48,26 +49,24 @@ def born(pid: int) -> str:
 
 @contextlib.contextmanager
 def held(path: Path, patience: float = 0.0) -> Iterator[str]:
-    """Holds the lock. Yields a note if the lock of a dead process was taken over, otherwise "". Raises Held.
+    """Holds a lock. Yields a note if the lock of a dead process was removed, otherwise "". Raises Held.
 
-    patience: seconds to wait for a live holder.
+    patience: seconds to wait for another holder.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     own = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
-        describe(own, path)
-        yield take(path, own, time.monotonic() + patience)
+        write_holder(own, path)
+        yield acquire(path, own, time.monotonic() + patience)
     finally:
         if same_file(path, own):  # a user may have removed this lock, and another process may have created its own
             path.unlink(missing_ok=True)
-        with contextlib.suppress(
-            OSError
-        ):  # no command reads this file, and a read-only file system refuses every change
+        with contextlib.suppress(OSError):  # a read-only file system; no command reads this file
             own.unlink(missing_ok=True)
 
 
-def describe(own: Path, lock: Path) -> None:
-    """Writes the holder of the lock into `own`.
+def write_holder(own: Path, lock: Path) -> None:
+    """Writes the description of this process into `own`, the file that becomes the lock.
 
     Raises OSError with the name `lock`, because the error of a full disk contains no file name.
     """
@@ -77,8 +76,11 @@ def describe(own: Path, lock: Path) -> None:
         raise OSError(error.errno, error.strerror or str(error), str(lock)) from None
 
 
-def take(path: Path, own: Path, until: float) -> str:
-    """Makes `own` the lock, and returns the note for `held`. Raises Held after `until`, on the monotonic clock."""
+def acquire(path: Path, own: Path, until: float) -> str:
+    """Links `own` to the path of the lock, and returns the note for `held`. Raises Held.
+
+    until: the end of the wait, as time.monotonic().
+    """
     note, tries = "", 0
     while True:
         try:
@@ -87,7 +89,7 @@ def take(path: Path, own: Path, until: float) -> str:
         except FileExistsError:
             tries += 1
         try:
-            note = take_over(path, own)
+            note = remove_dead_lock(path)
             if tries < 3:
                 continue
             raise Held(f"{path} changes its owner too often: try again later")
@@ -105,10 +107,10 @@ def same_file(one: Path, other: Path) -> bool:
         return False
 
 
-def text_of(path: Path) -> str:
-    """The content of the file of a lock. Raises OSError, and ValueError for a file that is no lock.
+def lock_text(path: Path) -> str:
+    """The content of the file of a lock. Raises OSError, and ValueError if the file is not a regular file.
 
-    Where other users may write, the file may be a pipe without a writer, or a link to another file.
+    Another user with write access may have replaced the file with a link, or with a pipe that never ends.
     """
     opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(opened, "rb") as file:
@@ -117,24 +119,24 @@ def text_of(path: Path) -> str:
         return file.read(MOST_BYTES).decode()
 
 
-def take_over(path: Path, own: Path) -> str:
-    """Removes the lock of a dead process, and returns a note. Raises Held if the process lives or may live."""
+def remove_dead_lock(path: Path) -> str:
+    """Removes the lock of a dead process, and returns a note. Raises Held if the holder may live."""
     try:
-        text = text_of(path)
-        said = json.loads(text)
-        pid, host, since = int(said["pid"]), str(said["host"]), str(said["since"])
+        text = lock_text(path)
+        content = json.loads(text)
+        pid, host, since = int(content["pid"]), str(content["host"]), str(content["since"])
     except FileNotFoundError:
         return ""
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         raise Held(f"{path} is not a lock of linkmatrix: check its content, then remove it") from None
-    if host != socket.gethostname() or (born(pid) and born(pid) == said.get("born")):
+    if host != socket.gethostname() or (born(pid) and born(pid) == content.get("born")):
         raise Held(f"process {pid} on {host} has been running since {since} (lock {path})")
     dead = path.with_name(f".{path.name}.dead.{os.getpid()}.{time.monotonic_ns()}")
     with contextlib.suppress(FileNotFoundError):
-        # only one process renames the file; a lock that was created since then is restored
+        # renaming is atomic, so only one process removes the lock; a newer lock is restored
         os.rename(path, dead)
         if dead.read_text(encoding="utf-8") != text:
             with contextlib.suppress(FileExistsError):
                 os.link(dead, path)
         dead.unlink(missing_ok=True)
-    return f"took over the lock of process {pid}, which had run since {since} and is dead"
+    return f"removed the lock of process {pid}, which started at {since} and is dead"

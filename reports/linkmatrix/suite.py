@@ -1,6 +1,6 @@
-"""The folder of checks, configuration, sources and Spack's recipe, and the shipped configuration for a site.
+"""The folder of checks, configuration, sources and Spack's recipe, and constants that checks and reports share.
 
-In a clone, it is the folder of the clone. In a wheel, it is `_suite` in this package, which setup.py fills.
+In a clone, the folder is the clone. In a wheel, the folder is `_suite` in this package, which setup.py fills.
 """
 
 import importlib.util
@@ -10,22 +10,22 @@ from types import ModuleType
 
 from .errors import BadInput
 
-WITHIN = Path(__file__).resolve().parent / "_suite"
-FOLDER = WITHIN if WITHIN.is_dir() else Path(__file__).resolve().parents[2]
+WHEEL_FOLDER = Path(__file__).resolve().parent / "_suite"
+FOLDER = WHEEL_FOLDER if WHEEL_FOLDER.is_dir() else Path(__file__).resolve().parents[2]
 REFERENCES = FOLDER / "config" / "references"
-#: The measuring programs. They share options, and record the activity of other processes.
+#: The measuring programs. They share options, and record other processes.
 PROGRAMS = ("p2p_matrix", "collective_perf", "nbody_scaling")
 #: Prefix of the name of an extended scheduler of ReFrame.
 EXTENSION = "linkmatrix_"
-#: Part of the reason of a test if its program refused an option.
+#: This text in the reason of a test means that its program refused an option.
 REFUSED_OPTIONS = "refused its options"
-#: Part of the reason of a test if its program did not begin because of --refuse-busy.
+#: This text in the reason of a test means that its program did not begin because of --refuse-busy.
 BUSY = "another process uses the node"
-#: Characters that ReFrame does not quote in its scripts, or replaces in the name of its log file.
+#: Characters in a path that ReFrame does not quote in its scripts, or replaces in the name of its log file.
 UNUSABLE = re.compile(r"""[\s'"\\$]""")
 
 
-def usable(folder: Path) -> Path:
+def supported_folder(folder: Path) -> Path:
     """Returns the folder. Raises BadInput for a path with characters that ReFrame does not support."""
     if UNUSABLE.search(str(folder)):
         raise BadInput(
@@ -36,7 +36,7 @@ def usable(folder: Path) -> Path:
 
 
 def settings(site: Path) -> ModuleType:
-    """The shipped config/settings.py with the systems, references and topologies of the folder `config` of a site."""
+    """The shipped config/settings.py, loaded for a site. site: the folder `config` of the site."""
     spec = importlib.util.spec_from_file_location("linkmatrix_settings", FOLDER / "config" / "settings.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

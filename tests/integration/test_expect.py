@@ -145,7 +145,7 @@ def test_a_cell_without_a_number_needs_none_in_a_further_matrix():
     ],
 )
 def test_further_matrices_follow_from_the_test_case(testcase, on_gpus, parts):
-    assert testcases.tables_of(testcase, on_gpus) == parts
+    assert testcases.part_names(testcase, on_gpus) == parts
 
 
 def test_endpoints_are_the_devices_or_their_nodes():

@@ -40,8 +40,8 @@ def faults(text, metric="bandwidth"):
         adapter_names=lambda: ["mlx5_0", "mlx5_1"],
         num_tasks_per_node=2,
     )
-    check.least_bytes = lambda: adapter_matrix.least_bytes(check)
-    return sentences(adapter_matrix.carried_faults(check))
+    check.required_bytes = lambda: adapter_matrix.required_bytes(check)
+    return sentences(adapter_matrix.traffic_faults(check))
 
 
 @pytest.mark.parametrize("metric", ["bandwidth", "bidirectional", "latency"])

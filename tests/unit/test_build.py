@@ -107,7 +107,7 @@ def options(tmp_path):
             build_folder=lambda: tmp_path / "objects",
             build_in=lambda folder: None,
             preset_folder=lambda options: None,
-            lacks_a_tool=lambda: "",
+            missing_tool=lambda: "",
             cmake_opts=[],
             programs=["p2p_matrix"],
         )
@@ -133,7 +133,7 @@ def lacks(tmp_path, monkeypatch):
             current_environ=SimpleNamespace(modules=modules, env_vars=dict.fromkeys(variables, "/opt"), cxx="g++"),
             current_partition=SimpleNamespace(local_env=local, prepare_cmds=commands),
         )
-        return module.build_linkmatrix.lacks_a_tool(run)
+        return module.build_linkmatrix.missing_tool(run)
 
     return of
 
@@ -188,11 +188,11 @@ def test_a_build_without_one_of_its_programs_is_none(tmp_path, programs, lacks):
     folder = tmp_path / "prefix" / "bin"
     for name in programs:
         fake_program(folder / name)
-    check = module.build_linkmatrix.programs_are_there
+    check = module.build_linkmatrix.check_programs
     run = SimpleNamespace(stagedir=str(tmp_path), programs=programs)
     assert sn.evaluate(check(run))
     (folder / lacks).unlink()
-    with pytest.raises(SanityError, match=f"the build left no program {folder / lacks}"):
+    with pytest.raises(SanityError, match=f"the build did not create {folder / lacks}"):
         sn.evaluate(check(run))
 
 

@@ -32,7 +32,7 @@ def judged(testcase=SUM, change=None, expected=GPUS, wanted=SIZES, check=None, *
         check,
         RECORD,
         testcase,
-        *("wanted_ranks", "expected_nccl", "placements", "wanted_sizes"),
+        *("expected_ranks", "expected_nccl", "placements", "requested_sizes"),
         change=change,
         sizes=wanted,
         usual_sizes=check.usual_sizes,
@@ -48,7 +48,7 @@ def results_of(record, testcase=SUM):
     return [result for result in record["results"] if result["testcase"] == testcase]
 
 
-@pytest.mark.parametrize("testcase", collective.OF_NCCL)
+@pytest.mark.parametrize("testcase", collective.NCCL_PLACEMENTS)
 def test_a_run_as_it_was_asked_for_has_no_faults(testcase):
     assert judged(testcase) == []
 
@@ -184,13 +184,13 @@ def test_ranks_that_are_missing_and_another_library_are_told():
     ],
 )
 def test_sizes_are_those_of_the_program(text, found):
-    assert sizes.sizes_of(text) == found
+    assert sizes.parse_sizes(text) == found
 
 
 @pytest.mark.parametrize("text", ["", "4KiB,", "many", "1KiB:"])
 def test_sizes_that_are_none_are_bad_input(text):
     with pytest.raises(BadInput, match="the size "):
-        sizes.sizes_of(text)
+        sizes.parse_sizes(text)
 
 
 def test_a_size_is_rounded_down_to_a_part_of_each_rank():
@@ -252,7 +252,7 @@ def test_a_promised_share_is_published_with_the_promise_as_its_reference_beside_
     ("promised", "said"),
     [
         (70, "=70: give percent by test case, such as {'all_reduce_perf': 70}"),
-        ({"all_reduce": 70}, " has 'all_reduce', which is none of the test cases all_reduce_perf, "),
+        ({"all_reduce": 70}, " has 'all_reduce': the known test cases are all_reduce_perf, "),
         ({SUM: "70"}, " has all_reduce_perf='70': give percent, more than 0 and at most 100"),
         ({SUM: 0}, "=0: give percent"),
         ({SUM: True}, "=True: give percent"),
@@ -305,7 +305,7 @@ def test_each_gpu_must_have_been_left_out_once():
 )
 def test_of_the_usual_sizes_those_are_asked_for_that_leave_each_rank_a_part(text, ranks, expected):
     """Of 1 KiB between 65 ranks, one would have nothing: the program refuses it."""
-    assert sizes.at_least(text, ranks) == expected
+    assert sizes.sizes_for_ranks(text, ranks) == expected
 
 
 def test_every_collective_of_the_program_has_placements():

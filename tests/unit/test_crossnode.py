@@ -232,7 +232,7 @@ def test_a_test_of_all_nodes_is_skipped_where_no_two_take_jobs(monkeypatch, know
 
 def all_nodes(monkeypatch, known, most=0):
     """(test of all nodes of a partition, why it is skipped). known: {node: why it takes no job}."""
-    monkeypatch.setattr(crossnode.nodes, "at_start", lambda partition: known)
+    monkeypatch.setattr(crossnode.nodes, "first_node_states", lambda partition: known)
     skipped = []
     run = SimpleNamespace(
         current_partition=SimpleNamespace(
@@ -242,5 +242,5 @@ def all_nodes(monkeypatch, known, most=0):
         nodes_missing=False,
         skip_partition=lambda condition, why, too_small=False: skipped.append(why) if condition else None,
     )
-    run.taken = crossnode.CrossNode.nodes_that_take_jobs(run)
+    run.taken = crossnode.CrossNode.count_available_nodes(run)
     return run, skipped

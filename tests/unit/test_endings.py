@@ -93,7 +93,7 @@ LATE = r"""
 import os, signal, sys
 from linkmatrix import cli
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a script started the tests behind it
-with cli.told_of_signals():
+with cli.handle_signals():
     try:
         exec("import os\nos.kill(os.getpid(), int(sys.argv[1]))\nwhile True: pass")
     except KeyboardInterrupt:
@@ -219,7 +219,7 @@ def test_a_signal_that_comes_within_a_callback_of_python_s_own_is_neither_lost_n
 
     module = Module()
     watch = weakref.ref(module, callback)
-    with pytest.raises(cli.Interruption), cli.told_of_signals():
+    with pytest.raises(cli.Interruption), cli.handle_signals():
         del module
         for _ in range(500):
             time.sleep(0.01)

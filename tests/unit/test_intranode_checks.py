@@ -27,15 +27,15 @@ def faults(testcase, change=None):
 
 
 def test_the_recorded_runs_have_every_test_case():
-    assert RECORDED.keys() >= set(testcases.OF_DEVICES)
+    assert RECORDED.keys() >= set(testcases.DEVICE_TESTCASES)
 
 
-@pytest.mark.parametrize("testcase", testcases.OF_DEVICES)
+@pytest.mark.parametrize("testcase", testcases.DEVICE_TESTCASES)
 def test_a_whole_test_case_has_no_faults(testcase):
     assert faults(testcase) == []
 
 
-@pytest.mark.parametrize("testcase", testcases.OF_DEVICES)
+@pytest.mark.parametrize("testcase", testcases.DEVICE_TESTCASES)
 def test_a_test_case_that_lacks_a_device_has_faults(testcase):
     axis = "columns" if testcases.TESTCASES[testcase]["columns"] == "device" else "rows"
 
@@ -47,6 +47,6 @@ def test_a_test_case_that_lacks_a_device_has_faults(testcase):
 
 
 def test_a_further_matrix_that_is_missing_is_a_fault():
-    said = [faults(testcase, lambda result: result["parts"].clear()) for testcase in testcases.OF_DEVICES]
+    said = [faults(testcase, lambda result: result["parts"].clear()) for testcase in testcases.DEVICE_TESTCASES]
     named = {fault.rpartition(" ")[2] for of_case in said for fault in of_case}
     assert named == {"'one_direction'", "'isolated'", "'loss'", "'enqueue'"}

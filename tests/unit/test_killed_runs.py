@@ -91,7 +91,7 @@ def test_a_killed_run_takes_reframe_with_it_and_its_lock_is_taken_over(machine):
     machine.prepare("pass")
     killed(machine)
     code, out = machine.run()
-    assert code == 0 and "took over the lock of process" in out
+    assert code == 0 and "removed the lock of process" in out
 
 
 def test_a_killed_run_is_gone_though_another_process_has_its_pid_now(tmp_path):

@@ -34,7 +34,7 @@ def test_the_lock_of_a_dead_holder_is_taken_over_with_a_note(machine):
     dead = {"pid": child.pid, "born": "1", "host": socket.gethostname(), "since": "2026-11-21T01:00:00Z"}
     (machine.folder / "locks" / "any.lock").write_text(json.dumps(dead))
     code, out = machine.run()
-    assert code == 0 and "took over the lock of process" in out
+    assert code == 0 and "removed the lock of process" in out
     assert list((machine.folder / "locks").iterdir()) == [machine.folder / "locks" / "any-acceptance.last.json"]
 
 

@@ -66,7 +66,7 @@ def of_check(check, found, record, **more):
     )
     evaluation = judge(record, References({}), None)
     one.judged_results = lambda: list(zip(record["results"], evaluation.matrices, strict=True))
-    for name in ("wanted_sizes", "sharers", "result_figures"):
+    for name in ("requested_sizes", "sharing_ranks", "result_figures"):
         if hasattr(check, name):
             setattr(one, name, getattr(check, name).__get__(one))
     one.machine_faults = lambda: sentences(check.machine_faults(one))
@@ -247,7 +247,7 @@ def test_pairs_of_one_node_are_not_between_nodes():
 
 def test_ranks_that_ran_elsewhere_are_a_fault():
     *_, one = osu(places=("n1", "n1"), link_class="NET", each=1)
-    assert one.machine_faults() == ["2 ranks should run, 1 on a node: they ran on n1, n1"]
+    assert one.machine_faults() == ["2 ranks should run, 1 per node: they ran on n1, n1"]
     *_, one = osu(places=("n1",))
     assert "they ran on n1" in one.machine_faults()[0]
 

@@ -68,14 +68,14 @@ def chosen(features, arch="sm_90", lacks="", **options):
             processor=SimpleNamespace(platform=platform.machine()),
         ),
         current_environ=SimpleNamespace(features=features.split(), cxx="g++"),
-        lacks_a_tool=lambda: lacks,
+        missing_tool=lambda: lacks,
         spack_root=lambda: None,
         place=lambda: (),
     )
     vars(run).update(options)
-    for name in ("features", "takes_prebuilt", "look_for_spack", "with_prebuilt"):
+    for name in ("features", "can_use_prebuilt", "choose_spack", "with_prebuilt"):
         setattr(run, name, getattr(build_module.build_linkmatrix, name).__get__(run))
-    run.look_for_spack()
+    run.choose_spack()
     return run
 
 

@@ -21,7 +21,9 @@ def line(rank, cores, host="n1", local=None, visible="-", gpus="0:0,1:1", nics="
 
 
 def faults(text, count=2, nodes=1, **options):
-    return "; ".join(one.sentence for one in ranks.faults_of(ranks.bindings(text), count, nodes, **options))
+    return "; ".join(
+        one.sentence for one in ranks.placement_faults(ranks.parse_bindings(text), count, nodes, **options)
+    )
 
 
 def test_ranks_with_cores_and_devices_of_their_own_are_fine():
@@ -67,7 +69,7 @@ def test_a_partition_may_allow_what_a_workstation_needs():
 
 def test_each_rank_may_see_one_device_that_the_launcher_chose():
     text = line(0, "0", visible="0") + line(1, "4", visible="1")
-    assert [one.device for one in ranks.bindings(text)] == ["0", "1"]
+    assert [one.device for one in ranks.parse_bindings(text)] == ["0", "1"]
     assert faults(text, devices=2) == ""
 
 
@@ -90,7 +92,7 @@ PROGRAM = REPOSITORY / "src" / "binding" / "binding.sh"
 
 def test_the_program_says_where_this_process_runs():
     done = subprocess.run(["taskset", "-c", "0", PROGRAM], capture_output=True, text=True, timeout=60, check=True)
-    (found,) = ranks.bindings(done.stdout)
+    (found,) = ranks.parse_bindings(done.stdout)
     assert found.cores == {0}
     assert found.nodes == [0] or not found.numa
 
@@ -102,7 +104,7 @@ def test_the_program_becomes_another_one_after_it_has_said_it_in_a_file(tmp_path
         said, _ = process.communicate(timeout=60)
     assert (said, process.returncode) == (f"{process.pid}: two words\n", 3)
     (file,) = tmp_path.iterdir()
-    (found,) = ranks.bindings(file.read_text())
+    (found,) = ranks.parse_bindings(file.read_text())
     assert found.cores == {0}
 
 

@@ -149,7 +149,7 @@ def test_adopt_use_ends_with_3_if_a_person_must_write_the_name(site):
     [
         (["--use", "nosuch"], "hgx"),
         (["--use", "hgx", "--write"], "--system"),
-        (["--use", ""], "there is no such table"),
+        (["--use", ""], "this table does not exist"),
         (["--use", "hgx", "--system", "vm:gpu"], "vm:NAME"),
     ],
 )

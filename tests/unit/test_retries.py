@@ -60,7 +60,7 @@ def test_what_passes_when_repeated_is_a_warning_and_wrong_data_stays_a_failure(m
     found, out = machine.run("--retries", "1")
     assert found == code and f"{word}  acceptance" in out
     assert f"\n1 test case: 1 {word}\n" in out or word == "WARN"  # of two attempts
-    assert ("passed when it was repeated: intranode_p2p %testcase=0: " in out) == bool(first)
+    assert ("passed in a retry: intranode_p2p %testcase=0: " in out) == bool(first)
 
 
 def test_what_passes_with_one_environment_does_not_excuse_another(machine):
@@ -73,7 +73,7 @@ def test_what_passes_with_one_environment_does_not_excuse_another(machine):
     report["runs"] = [{"testcases": [gnu, nvhpc]}, {"testcases": [gnu, {**good, "environ": "nvhpc"}]}]
     machine.store(report)
     code, out = machine.run("--retries", "1")
-    assert code == 1 and out.count("passed when it was repeated") == 1
+    assert code == 1 and out.count("passed in a retry") == 1
 
 
 def test_a_fail_that_stays_when_repeated_ends_with_1(machine, make_record, reference_folder):

@@ -197,7 +197,7 @@ def test_a_path_of_checks_that_does_not_exist_is_bad_input(checked, option):
 def test_an_unknown_environment_is_bad_input_with_the_known_environments(tmp_path, option):
     listed = json.dumps([{"name": "builtin"}, {"name": "gnu"}, {"name": "cuda"}], indent=2)
     program = python_program(tmp_path, f"import sys\nprint({listed!r} if 'show-config' in sys.argv[-1] else '[]')")
-    with pytest.raises(BadInput, match="^-p nosuch: .*: cuda, gnu$"):
+    with pytest.raises(BadInput, match="^-p nosuch matches no environment: .* cuda, gnu$"):
         run_options.check_run(program, option, option, tmp_path, {})
     run_options.check_run(program, ["-p", "gn"], ["-p", "gn"], tmp_path, {})
 

@@ -18,7 +18,7 @@ scaling = checks("scaling")
 
 def judged(testcase=STRONG, change=None, bodies="2100,8192", devices=2, extras=None):
     """The sentences of a check on the recorded run, with the record spoiled by change(record)."""
-    described = {"bodies": bodies, "usual_bodies": "2048", "wanted_devices": lambda: devices, "machine_faults": list}
+    described = {"bodies": bodies, "usual_bodies": "2048", "expected_devices": lambda: devices, "machine_faults": list}
     return fault_sentences(scaling.scaling_run, RECORD, testcase, change=change, extras=extras, **described)
 
 

@@ -29,7 +29,7 @@ def shared(tmp_path, monkeypatch):
             current_environ=SimpleNamespace(features=[], extras={}),
             build_folder=lambda: folder,
             preset_folder=lambda options: folder if preset else None,
-            lacks_a_tool=lambda: "",
+            missing_tool=lambda: "",
             cmake_opts=[],
             programs=["p2p_matrix"],
             prebuild_cmds=[],
@@ -86,10 +86,10 @@ def test_who_may_write_builds_a_preset_and_marks_it(shared):
 def test_readers_of_a_build_wait_for_its_builder(tmp_path):
     """Both lock the same file; a folder that was never locked has none."""
     folder = tmp_path / "my build"
-    reads = "\n".join(shared_build.for_reading(folder))
+    reads = "\n".join(shared_build.shared_lock_commands(folder))
     assert subprocess.run(["bash", "-ec", f"{reads}\necho read"], capture_output=True, text=True).stdout == "read\n"
     assert not list(tmp_path.iterdir())
-    writes = "\n".join(shared_build.for_writing(folder))
+    writes = "\n".join(shared_build.exclusive_lock_commands(folder))
     reads = reads.replace(f"--timeout {shared_build.LOCKED_SECONDS}", "--nonblock")
     done = subprocess.run(
         ["bash", "-c", f"{writes}\nbash -c {shlex.quote(reads)} 9>&-"], capture_output=True, text=True

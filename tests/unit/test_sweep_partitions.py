@@ -51,7 +51,7 @@ DOWN = OSError("sinfo: no answer")
 
 def sent():
     """{value of the parameter: the partitions that it goes to}."""
-    return {node: checks.partitions_of(node) for node in checks.requested_nodes()}
+    return {node: checks.sweeping_partitions(node) for node in checks.requested_nodes()}
 
 
 @pytest.mark.parametrize("unknown", [DOWN, {}], ids=["fails", "names none"])
@@ -106,4 +106,4 @@ def test_a_node_whose_scheduler_answers_no_more_is_still_measured(cluster):
     cluster("all", gpu={"g1": ""}, debug={"d1": ""})
     assert checks.requested_nodes() == ["d1", "g1"]
     cluster("all", gpu=DOWN, debug={"d1": ""})
-    assert checks.partitions_of("g1") == ["here:gpu"]
+    assert checks.sweeping_partitions("g1") == ["here:gpu"]

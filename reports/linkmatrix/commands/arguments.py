@@ -133,7 +133,7 @@ def positive_number(text: str) -> int:
 def selected_runs(options: argparse.Namespace) -> list[stored.Run]:
     """The runs that the options of `add_stored_runs` name, with the tests that --system and --since select.
 
-    --since is_selective all tests without a record. Returns [] if no run is stored. Raises BadInput.
+    --since selects all tests without a record. Returns [] if no run is stored. Raises BadInput.
     """
     try:
         since = date.fromisoformat(options.since).isoformat() if options.since else ""

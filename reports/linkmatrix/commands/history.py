@@ -167,9 +167,7 @@ def print_component_or_slot(options: argparse.Namespace) -> int:
     refused = {"testcase": options.testcase, "class": options.link_class, "fleet": options.fleet, "plot": options.plot}
     given = next((name for name, value in refused.items() if value), None)
     if given:
-        raise BadInput(
-            f"--{given} selects values, and --component and --slot do not print values: omit one of them"
-        )
+        raise BadInput(f"--{given} selects values, and --component and --slot do not print values: omit one of them")
     if options.component is not None and not options.component.strip():
         raise BadInput("--component '' is not a serial number or UUID: copy it from `linkmatrix show`")
     place = parse_slot(options.slot, "--slot") if options.slot is not None else None

@@ -69,8 +69,8 @@ def run_init(options: argparse.Namespace) -> int:
     os.symlink(suite.FOLDER / "checks", folder / "checks")
     unchanged = len(contents) - len(missing)
     say(f"{folder}: {units.counted(len(missing), 'file')} made" + (f", {unchanged} unchanged" if unchanged else ""))
-    cd = f"cd {shlex.quote(str(folder))}"
-    say(f"next: {cd} && linkmatrix measure    # or linkmatrix detect, to write a system file of this machine")
+    quoted = shlex.quote(str(folder))
+    say(f"next: cd {quoted} && linkmatrix measure    # or linkmatrix detect, to write a system file of this machine")
     return 0
 
 
@@ -100,7 +100,7 @@ def show_differences(folder: Path, contents: Mapping[Path, bytes]) -> int:
 
 def checked_folder(folder: Path) -> Path:
     """Returns the folder. Raises BadInput if its path cannot be used, or if a needed folder exists as a file."""
-    suite.usable(folder)
+    suite.supported_folder(folder)
     if clean(str(folder)) != str(folder):
         raise BadInput(f"{folder} has unprintable characters in its path: name another folder")
     inside = [folder / "config", *(folder / "config" / name for name in (*COPIED_FOLDERS, "systems"))]

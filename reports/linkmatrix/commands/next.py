@@ -87,7 +87,7 @@ def run_next(options: argparse.Namespace) -> int:
         partition, known, leaves = scheduler_state(options, name, notes)
         repairs = user_notes.load(folders.prefix())
         covered = coverage.coverage(found, name, time.time(), known, leaves, options.clean_runs, repairs)
-        # without an option that is_selective nodes, no job can measure a certain pair of nodes
+        # without an option that selects nodes, no job can measure a certain pair of nodes
         together = covered.together if configured.node_option(partition, ()) else None
         jobs = patrol.plan(covered.nodes, covered.pairs, covered.alone, together, budget or 0.0)
         notes += [*found.notes, *(f"{node} {why}" for node, why in found.disturbance_streaks().items())]

@@ -183,7 +183,7 @@ def check_run(
 ) -> dict[str, str]:
     """Checks `more` against the list of tests. Returns {environment variable: features that the selected tests need}.
 
-    Returns {} if `more` is_selective no tests.
+    Returns {} if `more` selects no tests.
     Raises BadInput if ReFrame refuses an option of `more`, or would ignore a variable, a suite or a path.
     Prints a note about -S CLASS.NAME=VALUE if no selected test has the class.
 
@@ -254,7 +254,7 @@ def check_suites(program: str, more: Sequence[str], folder: Path, environ: Mappi
         if why := unknown_words_error(value, set().union(*tests)):
             raise BadInput(f"-S {scope}.{why}")
         if value and not any(selects_test(value, words) for words in tests):
-            raise BadInput(f"-S {scope}.suite={value} is_selective no test")
+            raise BadInput(f"-S {scope}.suite={value} selects no test")
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:

@@ -181,7 +181,7 @@ def decide_attempts(judged: Iterable[Judged]) -> tuple[list[Judged], list[str]]:
             why = attempt_reasons(failed)
             passed_later.append(f"{failed.test.name}: {why}")
             if one is last:
-                before = f"it passed when it was repeated; the first attempt: {why}"
+                before = f"it passed in a retry; the first attempt: {why}"
                 one = replace(one, verdict=max(one.verdict, Verdict.WARN), reasons=(before, *one.reasons))
         counted.append(one)
     return counted, passed_later

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-from ..errors import in_ascii, say
+from ..errors import say, to_ascii
 from . import folders
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -228,7 +228,7 @@ class ReframeOutput:
     def write(self, text: str) -> None:
         """Writes progress. A stream without UTF-8 gets ASCII."""
         ascii_only = not (self.to.encoding or "").lower().startswith("utf")
-        self.to.write(in_ascii(text) if ascii_only else text)
+        self.to.write(to_ascii(text) if ascii_only else text)
         self.to.flush()
 
     def tick(self) -> None:

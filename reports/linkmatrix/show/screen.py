@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
-from ..errors import clean, in_ascii
+from ..errors import clean, to_ascii
 from ..invocation import runnable
 from ..judge.verdicts import Verdict
 from . import words
@@ -101,7 +101,7 @@ class Screen:
     def text(self, text: str, style: str = "") -> Text:
         """The text on one line without control characters, in ASCII if the terminal is not UTF-8."""
         text = clean(runnable(text))
-        return Text(in_ascii(text) if self.ascii else text, style)
+        return Text(to_ascii(text) if self.ascii else text, style)
 
     def print(self, text: str | Text = "", style: str = "", indent: int = 0, hang: int = 0) -> None:
         """Prints a paragraph, wrapped to the width; a Text is printed as it is. hang: indent of further lines."""

@@ -9,7 +9,7 @@ import pwd
 import shutil
 from pathlib import Path
 
-from ..invocation import own_folders
+from ..invocation import environment_folders
 
 #: Programs that a run or its jobs call: ReFrame, build tools, and the commands of schedulers and of modules.
 PROGRAMS = (
@@ -29,13 +29,13 @@ ALWAYS = ("/usr/bin", "/bin")
 def search_path() -> str:
     """$PATH after the activation of the virtual environment: with its folders in front."""
     known = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    return os.pathsep.join([*(folder for folder in own_folders() if folder not in known), *known])
+    return os.pathsep.join([*(folder for folder in environment_folders() if folder not in known), *known])
 
 
 def program(name: str) -> str | None:
     """The absolute path of a program on $PATH or in this virtual environment; None without such a program."""
     found = shutil.which(name)
-    beside = (os.path.join(folder, name) for folder in own_folders())
+    beside = (os.path.join(folder, name) for folder in environment_folders())
     found = found or next((path for path in beside if os.access(path, os.X_OK)), None)
     return os.path.abspath(found) if found else None
 
