@@ -114,7 +114,7 @@ def test_the_record_and_its_cells_are_kept(stage, tmp_path):
     verdicts = checks("verdicts")
     kept = tmp_path / "output"
     kept.mkdir()
-    verdicts.kept(stage, kept)
+    verdicts.copy_record(stage, kept)
     assert {file.name for file in kept.iterdir()} == {
         "record.json",
         *(file.name for file in stage.glob("record.*.npy")),

@@ -42,7 +42,7 @@ def test_a_process_that_only_has_the_number_of_the_dead_does_not_hold_the_lock(t
     path = tmp_path / "a.lock"
     path.write_text(json.dumps({**lock.holder(), "born": "1"}))
     with lock.held(path) as note:
-        assert "took over" in note
+        assert "removed the lock" in note
 
 
 def test_a_holder_that_ended_has_lost_the_lock_though_nobody_asked_after_it(tmp_path):
@@ -53,7 +53,7 @@ def test_a_holder_that_ended_has_lost_the_lock_though_nobody_asked_after_it(tmp_
     child.kill()
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and is listed still
     with lock.held(path) as note:
-        assert born and "took over" in note
+        assert born and "removed the lock" in note
     child.wait(timeout=30)
 
 

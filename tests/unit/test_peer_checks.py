@@ -239,7 +239,7 @@ def test_pairs_of_one_node_are_not_between_nodes():
     for places, said in (
         (on_two_nodes(), ""),
         (on_two_nodes(each=1), "osu_mbw_mr_hh_4_pairs: ranks 0 and 4, 1 and 5, 2 and 6, 3 and 7 were on one node"),
-        (on_two_nodes()[:7], "8 ranks should run, 4 on a node"),
+        (on_two_nodes()[:7], "8 ranks should run, 4 per node"),
     ):
         *_, one = osu_pairs(places)
         assert said in " ".join(one.machine_faults()) and bool(said) == bool(one.machine_faults())
