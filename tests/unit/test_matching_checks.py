@@ -30,7 +30,7 @@ def run(make_record):
 
 
 def faults(run):
-    return sentences(crossnode.crossnode_matchings.recorded_faults(run))
+    return sentences(crossnode.crossnode_matchings.faults(run))
 
 
 def test_a_run_as_it_was_asked_for_has_no_faults(run):
