@@ -1,6 +1,6 @@
 """The programs, versions and options that `linkmatrix import` reads, each with its test data.
 
-tests/unit/test_foreign_programs.py reads each row. The page "Output of other programs" prints the rows.
+tests/unit/test_foreign.py reads each row. The page "Output of other programs" prints the rows.
 """
 
 from typing import NamedTuple

@@ -1,14 +1,12 @@
 """Fixtures of the unit tests: records, references, runs and schedulers for tests."""
 
 import contextlib
-import importlib.util
 import itertools
 import json
 import os
 import random
 import shutil
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import hypothesis
@@ -34,8 +32,6 @@ hypothesis.settings.load_profile("linkmatrix")
 # mutation tests need no smallest example of a failure
 PHASES = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
 hypothesis.settings.register_profile("mutants", deadline=None, database=None, max_examples=25, phases=PHASES)
-
-CONFIG = Path(__file__).resolve().parents[2] / "config"
 
 
 @pytest.fixture(autouse=True)
@@ -285,16 +281,3 @@ def commands(tmp_path, monkeypatch):
 
     answer.calls = calls
     return answer
-
-
-@pytest.fixture
-def config_module():
-    """A function that loads config/NAME.py again, as ReFrame does."""
-
-    def read(name):
-        spec = importlib.util.spec_from_file_location(name, CONFIG / f"{name}.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
-
-    return read

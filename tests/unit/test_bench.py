@@ -1,10 +1,13 @@
-"""`make bench` prints its tables in Markdown, with machine and date."""
+"""Benchmarks: the tables of `make bench`, and the table of the benchmark of locating."""
 
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+
+from tests.benchmarks import locating
+from tests.tools.fabric import Machine
 
 BENCH = Path(__file__).resolve().parents[2] / "scripts" / "bench"
 #: A program that measures nothing, and a `linkmatrix run` that leaves the files of a process.
@@ -35,3 +38,28 @@ def test_the_tables_are_markdown(tmp_path):
     assert re.fullmatch(r"\| one matrix, kernels \| \d\.\d\d s \| 0\.10 s \| \d\.\d\d s \| \d+\.\d × \|", work[3])
     assert any(re.fullmatch(r"\| everything \| \d\.\d\d s \| 0\.10 s \| – \| – \|", row) for row in work)
     assert runs[2].startswith("| `linkmatrix run --mode=quick` | ")
+
+
+def test_of_few_healthy_runs_large_machines_have_one_and_what_was_left_out_is_said(monkeypatch, capsys):
+    monkeypatch.setattr(locating, "HEALTHY", {"1x4": (Machine(1, 4), 1, 0.1)})
+    assert locating.main(0, 9) == 0
+    out = capsys.readouterr().out
+    assert "4 endpoints: 0 of 1\n" in out
+    assert "all targets of those that were tried, without faults are met" in out
+
+
+def test_a_kind_of_fault_that_no_machine_has_is_a_target_that_is_missed(monkeypatch, capsys):
+    monkeypatch.setattr(locating, "MACHINES", {"1x4": (Machine(1, 4), 1)})
+    assert locating.main(2, 0) == 1
+    out = capsys.readouterr().out
+    assert "  socket: no machine has it\n" in out
+    assert "device: no machine has it" not in out and "healthy runs in which" not in out
+
+
+def test_runs_are_the_same_in_whatever_order_they_are_made():
+    tasks = [*locating.healthy_tasks("1x8", 15), locating.Task("1x8 NVLink", "device", 0.03, 5)]
+    assert [task.trials for task in tasks] == [10, 5, 5]
+    locating.bench.cache_clear()
+    forwards = [task.run() for task in tasks]
+    locating.bench.cache_clear()
+    assert [task.run() for task in reversed(tasks)][::-1] == forwards

@@ -1,4 +1,4 @@
-"""The site is built from the repository: whole, with what is defined elsewhere, and without anything from elsewhere."""
+"""The site is built from the repository. Its messages are printed ones, and the shown changes fit the sources."""
 
 import re
 import subprocess
@@ -6,6 +6,7 @@ import sys
 from html import unescape
 from pathlib import Path
 
+import printed_sentences
 import pytest
 
 from linkmatrix import cli
@@ -107,3 +108,54 @@ def test_what_scrolls_is_reached_by_keyboard_and_captions_have_a_level(site):
 
 def test_nothing_is_loaded_from_elsewhere(site):
     assert not [name for name, text in site.items() if FETCHED.search(text)]
+
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+MESSAGES = re.findall(r"^\| `([^`]+)` \|", PAGE, re.MULTILINE)
+#: Messages with a part that another function prints: each part is a sentence.
+SEPARATOR = re.compile(r"\s*…\s*|: ")
+
+
+@pytest.fixture(scope="module")
+def printed():
+    """All printed sentences, in one text."""
+    found = (one.text for package in printed_sentences.PACKAGES for one in printed_sentences.sentences(package))
+    return "\n".join(found)
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_a_message_is_printed(printed, message):
+    assert [part for part in SEPARATOR.split(message) if part.strip(" ()…") and part.strip(" :()") not in printed] == []
+
+
+def test_there_are_messages():
+    assert len(MESSAGES) > 20
+
+
+def kept(text):
+    """(file, line) of each line that the diffs of a document say is there, and of each place that `@@` names."""
+    for diff in re.findall(r"^```diff\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        is_new, file = False, ""
+        for line in diff.splitlines():
+            if line.startswith("--- "):
+                is_new = line == "--- /dev/null"
+            elif line.startswith("+++ b/"):
+                file = line.removeprefix("+++ b/")
+            elif line.startswith("@@"):
+                yield file, re.sub(r"^@@( -\S+ \+\S+ @@)?", "", line).strip()
+            elif is_new or not line.startswith("+"):
+                yield file, line[1:]
+
+
+CHANGES = sorted(set(kept((REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8"))))
+
+
+@pytest.mark.parametrize(("file", "line"), CHANGES)
+def test_what_a_shown_change_stands_beside_is_there(file, line):
+    assert line in (REPOSITORY / file).read_text(encoding="utf-8")
+
+
+def test_lines_that_are_kept_or_taken_away_are_seen():
+    text = "```diff\n--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@ head {\n kept\n-gone\n+new\n```\n"
+    assert list(kept(text)) == [("x", "head {"), ("x", "kept"), ("x", "gone")]
+    assert {file for file, _ in CHANGES} > {"src/p2p/testcase_table.cpp", "src/core/limits.cpp"}

@@ -13,11 +13,11 @@ REPOSITORY = TESTS.parent
 ANYTHING = "…"  # what differs from case to case
 #: code → how a test says that it was this one
 SAID_BY = {
-    "0": r"== 0\b|PASS",
-    "1": r"== 1\b|FAIL|!= 0|failed_because",
-    "2": r"== 2\b|BadInput|refus",
-    "3": r"== 3\b|INCOMPLETE|DISTURBED",
-    "4": r"== 4\b|OSError|CANNOT|SystemExit",
+    "0": r"== 0\b|\.out\((?!.*code=)|PASS",
+    "1": r"(==|code=) ?1\b|FAIL|!= 0|failed_because",
+    "2": r"== 2\b|\.err\((?!.*code=)|BadInput|refus",
+    "3": r"(==|code=) ?3\b|INCOMPLETE|DISTURBED",
+    "4": r"(==|code=) ?4\b|OSError|CANNOT|SystemExit",
 }
 FAULTS = 150  # a table from which rows vanish is no table of what was tried
 

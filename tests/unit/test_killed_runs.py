@@ -94,19 +94,16 @@ def test_a_killed_run_takes_reframe_with_it_and_its_lock_is_taken_over(machine):
     assert code == 0 and "removed the lock of process" in out
 
 
-def test_a_killed_run_is_gone_though_another_process_has_its_pid_now(tmp_path):
-    prefix = tmp_path
-    (prefix / "runs").mkdir()
-    ago = datetime.fromtimestamp(time.time() - 7200, timezone.utc)
-    stores.began(prefix, pid=os.getpid(), started=f"{ago:%Y-%m-%dT%H:%M:%SZ}")
-    assert missing_runs.ended_without_report(prefix)
-
-
-def test_a_run_of_another_host_with_a_longer_timeout_is_not_said_to_have_ended(tmp_path):
+@pytest.mark.parametrize(
+    ("hours", "process", "ended"),
+    [(2, {"pid": os.getpid()}, True), (25, {"host": "another"}, False)],
+    ids=["another process has its pid", "another host may have a longer timeout"],
+)
+def test_a_run_without_a_report_has_ended_if_its_process_is_gone(tmp_path, hours, process, ended):
     (tmp_path / "runs").mkdir()
-    ago = datetime.fromtimestamp(time.time() - 25 * 3600, timezone.utc)
-    stores.began(tmp_path, host="another", started=f"{ago:%Y-%m-%dT%H:%M:%SZ}")
-    assert not missing_runs.ended_without_report(tmp_path)
+    ago = datetime.fromtimestamp(time.time() - hours * 3600, timezone.utc)
+    stores.began(tmp_path, started=f"{ago:%Y-%m-%dT%H:%M:%SZ}", **process)
+    assert bool(missing_runs.ended_without_report(tmp_path)) == ended
 
 
 def test_a_run_writes_its_process_and_its_timeout_at_its_start(machine):

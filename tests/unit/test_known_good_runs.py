@@ -19,26 +19,18 @@ def test_an_undisturbed_pass_makes_a_node_good(good):
     assert good() == ["n1"]
 
 
-def test_a_node_whose_gpu_was_replaced_is_not_known_good_by_the_pass_of_the_old_gpu(good):
-    """The new GPU was only ever measured beside a hog: nobody knows whether it is good."""
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content["devices"][3]["part"].update(serial="9999"),
+        lambda content: content["software"].update(driver="590.1"),
+    ],
+    ids=["another GPU", "another driver"],
+)
+def test_a_node_is_not_known_good_by_the_pass_of_another_gpu_or_driver(good, change):
+    """The new one was only ever measured beside a hog: nobody knows whether it is good."""
     good.add(5)
-
-    def replaced(content):
-        content["devices"][3]["part"]["serial"] = "9999"
-        disturbed(content)
-
-    good.add(1, SLOW, replaced, "fail")
-    assert good() == []
-
-
-def test_a_node_with_another_driver_is_not_known_good_by_the_pass_of_the_old_driver(good):
-    good.add(5)
-
-    def updated(content):
-        content["software"]["driver"] = "590.1"
-        disturbed(content)
-
-    good.add(1, SLOW, updated, "fail")
+    good.add(1, SLOW, lambda content: (change(content), disturbed(content)), "fail")
     assert good() == []
 
 

@@ -80,9 +80,13 @@ def test_the_node_that_was_asked_for_is_known_without_a_record(case, node):
     assert testcases.pinned_node(case) == node
 
 
-@pytest.mark.parametrize(("result", "verdict"), [("pass", Verdict.PASS), ("fail", Verdict.INCOMPLETE)])
-def test_a_check_that_leaves_no_record_is_judged_by_reframe(judged_run, tmp_path, result, verdict):
-    case = {"name": "rank_binding", "result": result, "keep_files": [], "fail_reason": None, "stagedir": str(tmp_path)}
+@pytest.mark.parametrize(
+    ("result", "kept", "verdict"),
+    [("pass", [], Verdict.PASS), ("fail", [], Verdict.INCOMPLETE), ("pass", ["record.json"], Verdict.INCOMPLETE)],
+)
+def test_a_check_that_leaves_no_record_is_judged_by_reframe(judged_run, tmp_path, result, kept, verdict):
+    """A check that should have left a record is INCOMPLETE without one."""
+    case = {"name": "x", "result": result, "keep_files": kept, "fail_reason": None, "stagedir": str(tmp_path)}
     test = testcases.read_test(case, tmp_path / "reports" / "run-report-1.json", {})
     (judged,) = judged_run(None, result=test.result, measures=test.measures)[1]
     assert judged.verdict == verdict
@@ -143,10 +147,3 @@ def test_a_dry_run_takes_no_record_of_another_run(tmp_path, write_record, make_r
     judged = judging.judge(test, References.load(None), None)
     assert test.record is None and not judged.began
     assert (judged.verdict, judged.reasons) == (Verdict.INCOMPLETE, (testcases.DRY_RUN,))
-
-
-def test_a_check_that_should_have_left_a_record_has_incomplete_without_one(judged_run, tmp_path):
-    case = {"name": "x", "result": "pass", "keep_files": ["record.json"], "stagedir": str(tmp_path)}
-    test = testcases.read_test(case, tmp_path / "reports" / "run-report-1.json", {})
-    (judged,) = judged_run(None, result=test.result, measures=test.measures)[1]
-    assert judged.verdict == Verdict.INCOMPLETE

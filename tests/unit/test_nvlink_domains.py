@@ -70,27 +70,25 @@ def test_a_plane_of_switches_slows_all_cells_of_its_domain(domain):
     assert found == {("domain", "domain0"), ("class", "NV18")}, "one domain: its class has the same cells"
 
 
-def test_of_two_domains_the_one_with_the_faulty_plane_is_named():
+def of_two_domains():
+    """The record of 4 nodes with 4 devices each, two nodes per domain."""
     machine = Machine(4, 4, domain=2)
-    record = record_of(machine, Fabric(machine, np.random.default_rng(1)).run(whole=True).values)
+    return record_of(machine, Fabric(machine, np.random.default_rng(1)).run(whole=True).values)
+
+
+@pytest.mark.parametrize(
+    ("slow", "component"),
+    [
+        (lambda row, column: (row // 8 == 1) & (column // 8 == 1), ("domain", "domain1")),
+        (lambda row, column: (row == 5) | (column == 5), ("nvlinks", "n001:gpu1")),
+        (lambda row, column: (row >= 0) & (column == 5), ("nvlinks_ingress", "n001:gpu1")),
+    ],
+    ids=["plane", "device", "receiver"],
+)
+def test_what_is_slow_inside_one_of_two_domains_is_named(slow, component):
+    record, at = of_two_domains(), np.arange(16)
     of = nodes_of(record) // 2
-    assert named(record, (of[:, None] == 1) & (of[None, :] == 1)) == [{("domain", "domain1")}]
-
-
-def test_a_device_whose_nvlinks_are_slow_is_fine_over_the_network():
-    machine = Machine(4, 4, domain=2)
-    record = record_of(machine, Fabric(machine, np.random.default_rng(1)).run(whole=True).values)
-    at, of = np.arange(16), nodes_of(record) // 2
-    touched = (at[:, None] == 5) | (at[None, :] == 5)
-    assert named(record, touched & (of[:, None] == of[None, :])) == [{("nvlinks", "n001:gpu1")}]
-
-
-def test_a_receiver_whose_nvlinks_are_slow_is_fine_over_the_network():
-    machine = Machine(4, 4, domain=2)
-    record = record_of(machine, Fabric(machine, np.random.default_rng(1)).run(whole=True).values)
-    of = nodes_of(record) // 2
-    column = np.arange(16)[None, :] == 5
-    assert named(record, column & (of[:, None] == of[None, :])) == [{("nvlinks_ingress", "n001:gpu1")}]
+    assert named(record, slow(at[:, None], at[None, :]) & (of[:, None] == of[None, :])) == [{component}]
 
 
 def test_no_adapter_is_blamed_for_cells_over_nvlink(domain):
@@ -168,8 +166,7 @@ def test_groups_that_are_blocks_of_slurm_are_domains(tmp_path):
 
 def test_the_domain_of_a_record_is_more_exact_than_the_block_of_a_node():
     """A block of Slurm may have two cliques, and no NVLink connects them."""
-    machine = Machine(4, 4, domain=2)
-    record = record_of(machine, Fabric(machine, np.random.default_rng(1)).run(whole=True).values)
+    record = of_two_domains()
     del record["devices"][0]["place"]["domain"]
     run = stored.Run(Path("x"), (Test("t", record=record),))
     found = (

@@ -60,11 +60,8 @@ def test_numbers_that_no_computer_holds_are_refused(tmp_path, make_record, numbe
         refusal(tmp_path, text.replace(known, re.sub(r"[\d.]+$", number, known)).encode())
 
 
-def test_a_key_that_comes_twice_is_refused(tmp_path):
+def test_a_key_that_comes_twice_and_what_is_no_utf8_are_refused(tmp_path):
     assert "twice" in refusal(tmp_path, b'{"schema": "linkmatrix.record/2", "schema": "linkmatrix.record/2"}')
-
-
-def test_what_is_no_utf8_is_refused(tmp_path):
     assert "UTF-8" in refusal(tmp_path, b"\xff\xfe{}")
 
 

@@ -99,13 +99,9 @@ def test_a_retry_that_another_process_disturbed_excuses_no_fail(machine, make_re
     assert code == 1, out[-400:]
 
 
-def test_wrong_data_of_a_first_attempt_stays_a_fail_with_stored_verdicts(machine, reference_folder):
-    before_a_pass(machine, reference_folder, {(0, 1): "corrupt"})
-    assert machine.run("--retries", "1")[0] == 1
-
-
-def test_more_than_the_path_can_carry_stays_a_fail(machine, reference_folder):
-    before_a_pass(machine, reference_folder, {(0, 1): 900.0})
+@pytest.mark.parametrize("value", ["corrupt", 900.0], ids=["wrong data", "more than the path can carry"])
+def test_what_no_retry_excuses_stays_a_fail_with_stored_verdicts(machine, reference_folder, value):
+    before_a_pass(machine, reference_folder, {(0, 1): value})
     assert machine.run("--retries", "1")[0] == 1
 
 

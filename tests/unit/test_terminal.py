@@ -73,18 +73,12 @@ def test_an_endpoint_without_a_part_has_no_line(judged_run, make_record):
     assert "gpu0: " not in said and "gpu1: serial 1651, uuid GPU-1; in node n7, module 1" in said
 
 
-def test_8_devices_fit_in_80_columns(judged_run, make_record):
-    text, _ = shown(judged_run(make_record(count=8, value=2104.32)))
-    assert len(rows(text)) == 8
-    assert max(map(len, text.splitlines())) <= 80
-    assert text.count("2104.32✗") == 8 * 7  # above what the path can carry
-
-
-def test_16_devices_fit_in_160_columns(judged_run, make_record):
-    text, _ = shown(judged_run(make_record(count=16)), width=160)
-    assert len(rows(text)) == 16
-    assert max(map(len, text.splitlines())) <= 160
-    assert "396.00○" in text
+@pytest.mark.parametrize(("count", "width", "value", "mark"), [(8, 80, 2104.32, "✗"), (16, 160, 396.0, "○")])
+def test_8_devices_fit_in_80_columns_and_16_in_160(judged_run, make_record, count, width, value, mark):
+    text, _ = shown(judged_run(make_record(count=count, value=value)), width=width)
+    assert len(rows(text)) == count
+    assert max(map(len, text.splitlines())) <= width
+    assert text.count(f"{value:.2f}{mark}") == count * (count - 1)
 
 
 def test_what_does_not_fit_is_split_and_no_cell_is_lost(judged_run, make_record):
