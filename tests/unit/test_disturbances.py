@@ -2,9 +2,16 @@
 
 import pytest
 
-from linkmatrix.judge.disturbances import disturbance_sentences, disturbances, ignored, not_exclusive, process_name
+from linkmatrix.judge.disturbances import (
+    disturbance_sentences,
+    disturbances,
+    ignored,
+    limit_missed,
+    not_exclusive,
+    process_name,
+)
 from linkmatrix.judge.evaluate import evaluate
-from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.judge.verdicts import Reason, Verdict
 from linkmatrix.locate import diagnosis
 from linkmatrix.references.tables import Reference, References
 from tests.tools.plain_record import TESTCASE
@@ -90,6 +97,11 @@ def test_each_disturbance_has_a_sentence_that_names_the_process(disturbed, found
     record = disturbed({}, found)
     assert disturbances(record, record["results"][0]).nodes == {"node001": (sentence,)}
     assert disturbance_sentences(record["results"][0]) == [sentence]
+    assert limit_missed(record["results"][0], "1 %") == [Reason(Verdict.DISTURBED, f"1 %; {sentence}")]
+
+
+def test_a_limit_that_an_undisturbed_result_misses_is_a_failure(make_record):
+    assert limit_missed(make_record()["results"][0], "1 %") == [Reason(Verdict.FAIL, "1 %")]
 
 
 def test_of_many_processes_the_first_are_named(disturbed):

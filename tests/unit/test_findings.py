@@ -115,6 +115,7 @@ def test_shares_of_typical_and_of_the_limit():
     assert share.of_typical == pytest.approx((26.5367 / 55.43, 54.3094 / 55.43), rel=1e-4)
     assert share.of_limit == pytest.approx((26.5367 / 63.015, 54.3094 / 63.015), rel=1e-4)
     assert str(share) == "48 to 98 % of typical, 42 to 86 % of the limit"
+    assert share[2:] == (False, "55.43 GB/s", "Machine Learning Engineering, network, 2026-08-09")
 
 
 def test_direct_copies_that_are_slower_than_staged_ones():

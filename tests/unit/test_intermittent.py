@@ -63,6 +63,13 @@ def test_a_cell_that_is_slow_in_several_passes_fails_though_its_median_is_fine(m
     assert "49 % worse" in cell.reason
 
 
+def test_a_quantile_is_counted_from_the_slow_samples_and_ignores_missing_ones():
+    samples = np.array([[[np.nan, 5.0, 1.0]], [[np.nan, np.nan, 3.0]], [[np.nan, np.nan, 2.0]]])[..., None]
+    for share, is_latency, last in ((0.25, False, 1.5), (0.25, True, 2.5), (1.0, False, 3.0)):
+        found = intermittent.quantile(samples, share, is_latency)
+        np.testing.assert_array_equal(found, [[np.nan, 5.0, last]])
+
+
 def test_one_burst_is_no_finding(make_record):
     burst = {(5, sample): 100.0 for sample in range(PER_PASS)}
     assert judged(with_short_samples(make_record(), burst))[0] is Verdict.PASS

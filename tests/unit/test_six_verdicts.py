@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from linkmatrix import cli
-from linkmatrix.judge.verdicts import EXIT_CODES, MEANINGS, NEXT_STEPS, WORDS, Verdict
+from linkmatrix.judge import verdicts
+from linkmatrix.judge.verdicts import EXIT_CODES, MEANINGS, NEXT_STEPS, WORDS, Reason, Verdict
 from linkmatrix.locate.next_steps import SLOW
 from linkmatrix.record import reading
 from linkmatrix.runs import judging
@@ -31,6 +32,26 @@ def test_no_two_verdicts_look_alike(looks):
 def test_a_terminal_without_unicode_has_a_glyph_for_each():
     assert all(glyph.isascii() for glyph in words.ASCII_GLYPHS.values())
     assert not set(words.ASCII_GLYPHS.values()) & set("0123456789.-")  # part of no number
+
+
+def test_the_worst_verdict_counts_and_no_cell_is_incomplete():
+    assert verdicts.worst([Verdict.PASS, Verdict.DISTURBED, Verdict.WARN]) is Verdict.DISTURBED
+    assert verdicts.worst([]) is Verdict.INCOMPLETE
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict"),
+    [(None, Verdict.INCOMPLETE), ("", Verdict.INCOMPLETE), ("unknown", Verdict.INCOMPLETE), ("NV17", Verdict.FAIL)],
+)
+def test_an_unknown_fact_is_incomplete_and_a_different_one_fails(found, verdict):
+    assert verdicts.mismatch(found, "NV17, expected NV18") == [Reason(verdict, "NV17, expected NV18")]
+    assert verdicts.disturbed("a", "b") == [Reason(Verdict.DISTURBED, "a"), Reason(Verdict.DISTURBED, "b")]
+
+
+def test_sentences_of_a_message_are_limited_and_cannot_steer_a_terminal():
+    assert verdicts.joined(["a\x1b[2J", "b"]) == "a [2J; b"
+    assert verdicts.joined("abcdefgh") == "; ".join("abcdefgh")
+    assert verdicts.joined("abcdefghij").startswith("a; b; ") and "i" not in verdicts.joined("abcdefghij")
 
 
 def test_only_a_pass_needs_no_step():

@@ -4,6 +4,7 @@ import pytest
 import stores
 
 from linkmatrix.judge.test_verdict import CheckFacts, judge_test
+from linkmatrix.judge.test_verdict import TestVerdict as Found
 from linkmatrix.judge.verdicts import Reason, Verdict
 from linkmatrix.references.tables import Reference, References
 from tests.tools.plain_record import TESTCASE
@@ -109,7 +110,7 @@ def test_a_record_without_a_matrix_is_incomplete_unless_only_the_topology_was_wa
     record["results"] = []
     assert verdict(record).verdict is Verdict.INCOMPLETE
     record["command"] = ["p2p_matrix", "--topology"]
-    assert verdict(record).verdict is Verdict.PASS and verdict(record).evaluation is None
+    assert judge_test(record, CheckFacts(), TABLE, "hgx") == Found(Verdict.PASS, (), (), None, "hgx")
     assert verdict(record, CheckFacts(TESTCASE)).verdict is Verdict.INCOMPLETE
     assert verdict({**record, "result": "ERROR"}).verdict is Verdict.INCOMPLETE
     bad = CheckFacts(reasons=(Reason(Verdict.FAIL, "NV17, expected NV18"),))
@@ -118,7 +119,8 @@ def test_a_record_without_a_matrix_is_incomplete_unless_only_the_topology_was_wa
 
 def test_without_a_record_the_reasons_decide():
     missing = verdict(None)
-    assert missing.verdict is Verdict.INCOMPLETE and len(missing.reasons) == 1 and missing.evaluation is None
+    reasons = (Reason(Verdict.INCOMPLETE, "the test left no record"),)
+    assert missing == Found(Verdict.INCOMPLETE, reasons, (), None, "hgx")
     assert verdict(None, CheckFacts(measures=False)).verdict is Verdict.PASS
     told = (Reason(Verdict.INCOMPLETE, "the job was cancelled"),)
     assert verdict(None, CheckFacts(reasons=told)).reasons == told
