@@ -45,6 +45,15 @@ def test_the_rank_that_could_not_begin_is_quoted_before_those_that_were_ended_fo
     assert f"'Result: PASS': {why.strip()}" in said("FAILED", errors, "")
 
 
+def test_a_note_of_srun_is_no_reason():
+    """srun prints it for --cpu-bind on each cluster without task/affinity, also if all is well."""
+    note = "srun: cluster configuration lacks support for cpu binding\n"
+    why = "p2p_matrix: no NVIDIA driver; --backend host measures host memory\n"
+    assert "cpu binding" not in said("NODE_FAIL", note, "") + said("FAILED", why + note, "")
+    reasons = endings.sentences("FAILED", note + why, "", "/")
+    assert reasons == ["p2p_matrix ended without output, not with 'Result: PASS': " + why.strip()]
+
+
 def test_a_job_that_was_cancelled_did_not_run_out_of_time():
     text = said("CANCELLED", CUT + CANCELLED, "Result: TIMEOUT")
     assert text.startswith("the job was cancelled (state CANCELLED)")
@@ -62,6 +71,19 @@ def test_only_a_job_that_waited_as_long_as_it_may_did_not_begin_in_time(seconds,
     assert ("max_pending_time is 28800 s" in said) is late
     assert late or f"ended {seconds or 0:.0f} s after its submission" in said
     assert "share" not in said
+
+
+@pytest.mark.parametrize("state", ["FAILED", "COMPLETED", "CANCELLED"])
+def test_all_tests_of_a_job_without_output_have_the_same_reason_and_were_not_run(state):
+    """Eight tests of a session whose folder the node lacks are one finding, not eight."""
+    job = SimpleNamespace(state=state, jobid="7", completion_time=1e9 + 9, submit_time=1e9)
+    reasons = []
+    for name in ("rank_binding", "intranode_p2p_c4ae6ed1"):
+        test = SimpleNamespace(job=job, max_pending_time=28800.0, stagedir=f"/p/stage/now/sys/cpu/gnu/{name}")
+        test.no_output_reason = lambda test=test: Member.no_output_reason(test)
+        reasons.append(Member.report_no_output(test))
+        assert test.unmeasured == f"not run: {reasons[-1]}"
+    assert reasons[0] == reasons[1]
 
 
 def test_a_job_that_reached_its_time_limit_says_so_with_the_last_line_of_the_program():

@@ -105,8 +105,8 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "build": ("Fix the reason of the failed build, and run again. Nothing was measured, so no component is flagged.",),
     "not run": (
-        "Fix what kept the job from running (scheduler, environment or node), and run again. Nothing was measured, so"
-        " no component is flagged.",
+        "Fix what kept the job from running (scheduler, environment or node), and run again. A test case that was not"
+        " measured flags no component.",
     ),
     "aborted": ("Repeat the run: it ended early, because of a signal or a limit of ReFrame. No component is flagged.",),
     "options": ("Correct the options of the program, such as extra_opts, and run again.",),

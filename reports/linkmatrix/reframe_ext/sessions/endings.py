@@ -33,8 +33,11 @@ DIED = re.compile(
     r"|.*(?:noticed that process rank|exited on signal) .*",
     re.IGNORECASE,
 )
-# lines of Open MPI without information
-EMPTY_WORDS = re.compile(r"-{8,}|NOTE: invoking MPI_ABORT.*|You may or may not see output.*|exactly when Open MPI.*")
+# lines of Open MPI and srun without information
+EMPTY_WORDS = re.compile(
+    r"-{8,}|NOTE: invoking MPI_ABORT.*|You may or may not see output.*|exactly when Open MPI.*"
+    r"|srun: cluster configuration lacks support for cpu binding"
+)
 # the start of a message of one of our programs
 OURS = re.compile(rf"(?:{'|'.join(PROGRAMS)}|adapter_rank): ")
 # the message of p2p_matrix about an MPI without one-sided transfers over its network
@@ -150,7 +153,8 @@ def sentences(state: str, errors: str, text: str, folder: Path | str, program: s
     from_outside = last.startswith("Result: TIMEOUT") or (ended and not last.startswith("Result: "))
     if reasons and from_outside and state != "TIMEOUT":
         return [*reasons, f"{program} was stopped before its end" + (f": {own}" if (own := not_of_nodes(said)) else "")]
-    return [*reasons, f"{program} ended with '{last}', not with 'Result: PASS'" + (f": {said}" if said else "")]
+    ended_with = f"with '{last}'" if last else "without output"
+    return [*reasons, f"{program} ended {ended_with}, not with 'Result: PASS'" + (f": {said}" if said else "")]
 
 
 def not_of_nodes(said: str) -> str:

@@ -190,13 +190,12 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
         return (parts.read_text(files[0]) if files[0].is_file() else None), parts.read_text(files[1])
 
     def report_no_output(self) -> str:
-        """Returns why the job left no output. Marks the test as unmeasured if the job did not begin.
+        """Returns why the job left no output, and marks the test as unmeasured.
 
         ReFrame cancels a job that waits too long, and writes the reason to its log only.
         """
         reason = self.no_output_reason()
-        if self.job.state in NEVER_RAN:
-            self.unmeasured = f"not run: {reason}"
+        self.unmeasured = f"not run: {reason}"
         return reason
 
     def no_output_reason(self) -> str:
@@ -207,9 +206,10 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
         never = f"it was ended {waited:.0f} s after its submission, before it could write"
         if limit and waited >= limit - 1:  # the scheduler has whole seconds
             never = f"it did not begin in time, max_pending_time is {limit:g} s"
+        folder = Path(self.stagedir).parent  # the same for all tests of the job
         unshared = (
-            f"it ran where {self.stagedir} cannot be written: results must go to a folder that login and compute nodes"
-            " share ($LINKMATRIX_PREFIX, or 'prefix' of the system)"
+            f"it ran where {folder} cannot be written: results must go to a folder that login and compute nodes share"
+            " ($LINKMATRIX_PREFIX, or 'prefix' of the system)"
         )
         why = unshared if state in RAN else never if state in NEVER_RAN else f"{never}; or {unshared}"
         return f"job {self.job.jobid} left no output, the scheduler reports {state or 'no state'}: {why}"
