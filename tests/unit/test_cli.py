@@ -137,7 +137,7 @@ def test_matrices_of_other_sizes_or_paths_do_not_share_a_scale(make_record):
     results = [make_record()["results"][0] for _ in range(4)]
     results[1]["peer_access"] = "off"
     results[2]["size_bytes"] = 16
-    keys = [matrix_text.key_of(result) for result in results]
+    keys = [matrix_text.scale_key(result) for result in results]
     assert keys[0] == keys[3] and len(set(keys)) == 3
 
 

@@ -223,7 +223,7 @@ def test_the_answer_has_at_most_25_lines_however_much_was_measured(tmp_path):
         out = io.StringIO()
         summary.show(Analysis(None, judged), ["Matrices: …", "Other commands: …"], out, 80)
         lines = out.getvalue().splitlines()
-        assert len(lines) <= summary.MOST_LINES, out.getvalue()
+        assert len(lines) <= summary.MAX_LINES, out.getvalue()
         rows = [line for line in lines if line[:1] in words.GLYPHS.values() and re.search(" (GB/s|µs)( |$)", line)]
         assert 1 <= len(rows) <= most
         assert "NOT JUDGED" in out.getvalue() and out.getvalue().count("Next step: ") == 1
@@ -240,7 +240,7 @@ def test_many_kinds_leave_room_for_findings(tmp_path, make_record):
     judged = judging.judge_all(Run(tmp_path, tuple(tests)), References.load(None), None)
     out = io.StringIO()
     summary.show(Analysis(None, judged), ["Matrices: …", "Other commands: …", "Exit code 3"], out, 80, more=1)
-    assert len(out.getvalue().splitlines()) <= summary.MOST_LINES - 1, out.getvalue()
+    assert len(out.getvalue().splitlines()) <= summary.MAX_LINES - 1, out.getvalue()
     assert "signal Killed" in " ".join(out.getvalue().split()) and "more kinds: " in out.getvalue()
 
 
@@ -254,7 +254,7 @@ def test_findings_leave_room_for_verdict_and_next_step(tmp_path, make_record):
         out = io.StringIO()
         summary.show(Analysis(None, judged), ["Matrices: …", "Other commands: …"], out, width)
         lines = out.getvalue().splitlines()
-        assert len(lines) <= summary.MOST_LINES, out.getvalue()
+        assert len(lines) <= summary.MAX_LINES, out.getvalue()
         assert any("6 test cases: " in line for line in lines) and any(
             "more: linkmatrix show" in line for line in lines
         )

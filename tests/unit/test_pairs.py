@@ -200,7 +200,7 @@ def test_a_size_without_a_value_says_why_in_the_table(judged):
     (table,) = by_size.tables([again])
     (column,) = table.columns.values()
     assert column[1].text == "timeout" and column[1].number is None and column[2].number
-    (series,) = charts.series_of(table).values()
+    (series,) = charts.column_points(table).values()
     assert 1 not in dict(series)
 
 
@@ -227,7 +227,7 @@ def test_published_tables_are_of_the_quantity_that_they_stand_beside():
     column = found["bandwidth (GB/s)"].columns["4 pairs", "device", "abci:vnode", ""]
     assert column[1].number == 0.01005 and column[4194304].number == 20.48211 and len(column) == 23
     assert by_size.published_tables(["h800"]) == {}
-    series = charts.series_of(found["half of a round trip (µs)"])["1 pair", "host", "abci:anode", ""]
+    series = charts.column_points(found["half of a round trip (µs)"])["1 pair", "host", "abci:anode", ""]
     assert series[0] == (1, 1.48) and len(series) == 23  # an empty message has no place on the axis
 
 

@@ -21,7 +21,7 @@ def parts(judged_run):
 
 
 def drawn(result, matrix):
-    return plot.draw(result, matrix, matrix_text.scale_of([matrix.matrix]) or (0.0, 1.0)).axes[0]
+    return plot.draw(result, matrix, matrix_text.common_scale([matrix.matrix]) or (0.0, 1.0)).axes[0]
 
 
 def words(axes):
@@ -73,18 +73,18 @@ def test_a_failed_cell_has_a_frame_and_a_glyph(parts, make_record):
 def test_a_matrix_without_any_value_is_drawn(parts, make_record):
     pairs = {(row, column): "not-run" for row in range(4) for column in range(4) if row != column}
     record = make_record(off=pairs)
-    assert matrix_text.scale_of(map(from_result, record["results"])) is None
+    assert matrix_text.common_scale(map(from_result, record["results"])) is None
     assert plot.heat_map(record, *parts(record))["png"].startswith(PNG)
 
 
 def test_noise_does_not_fill_the_scale(make_record):
-    low, high = matrix_text.scale_of(map(from_result, make_record(off={(0, 1): 395.9})["results"]))
+    low, high = matrix_text.common_scale(map(from_result, make_record(off={(0, 1): 395.9})["results"]))
     assert low < 360 and high > 430
 
 
 def test_a_scale_reaches_every_value_of_the_matrices_that_share_it(make_record):
     results = [*make_record(off={(0, 1): 10.0})["results"], *make_record(value=440.0)["results"]]
-    low, high = matrix_text.scale_of(map(from_result, results))
+    low, high = matrix_text.common_scale(map(from_result, results))
     assert low <= 10 and high >= 440
 
 

@@ -104,7 +104,7 @@ def test_a_collective_is_a_curve_of_two_series_and_no_heat_map(folder, tmp_path,
 
 
 def test_of_many_nodes_no_more_tables_are_on_the_page_than_a_person_reads(tmp_path, linkmatrix, monkeypatch):
-    monkeypatch.setattr(page, "MOST_MATRICES", 2)
+    monkeypatch.setattr(page, "MAX_MATRICES", 2)
     one = LAYOUT[: LAYOUT.index("$ mpirun")]
     for node in ("n01", "n02", "n03"):
         collectives.imported(tmp_path / node, one.replace(" n01 ", f" {node} "))

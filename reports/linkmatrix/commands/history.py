@@ -131,7 +131,7 @@ def run_history(options: argparse.Namespace) -> int:
         blocks = series_blocks(found_series)
         drawn = pictures(found_series, options.plot) if options.plot else []
         healthy = f"nothing stands out: none of {len(blocks)} series became worse"
-        if all(len(one.points) < over_time.FEWEST for one in found_series):
+        if all(len(one.points) < over_time.MIN_RUNS for one in found_series):
             healthy = "too few runs to find a step: at least six are needed"
     is_chosen = options.all or bool(options.testcase) or choice != Choice()
     arguments.print_worst(screen, blocks, healthy, is_chosen)

@@ -87,7 +87,7 @@ def draw_maps(analysis: Analysis, folder: Path, written: list[Path]) -> dict[tup
     tables, but their heat maps are written for other documents.
     """
     found: dict[tuple[MatrixVerdict, str], bytes] = {}
-    scales = matrix_text.shared(analysis.judged)
+    scales = matrix_text.scales(analysis.judged)
     for one, result, matrix in page.drawn_matrices(analysis):
         if matrix.problem:
             continue
@@ -96,7 +96,7 @@ def draw_maps(analysis: Analysis, folder: Path, written: list[Path]) -> dict[tup
             one.matrix_verdict(matrix),
             free_name(result["testcase"], written),
         )
-        pictures = plot.heat_map(record, result, matrix.subset, scales.get(matrix_text.key_of(result)), verdict)
+        pictures = plot.heat_map(record, result, matrix.subset, scales.get(matrix_text.scale_key(result)), verdict)
         written.extend(plot.save(pictures, folder, name))
         found[matrix, page_matrix.ABSOLUTE] = pictures["png"]
         if not page_matrix.fits(result, matrix):

@@ -1,4 +1,4 @@
-"""Messages between ranks: one table of all tests of a run with a line per size, as in published sweeps."""
+"""Tables of messages between ranks: all tests of a run, with a line per size."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ if TYPE_CHECKING:
     from ..runs.judging import Judged
 
 QUANTITIES = {"latency": "half of a round trip", "bandwidth": "bandwidth", "bidirectional": "sum of both directions"}
-RATE = "message_rate"  # the part of a result
-MEMORY = {"hh": "host", "dd": "device"}  # of OSU
+RATE = "message_rate"  # a part of a result
+MEMORY = {"hh": "host", "dd": "device"}  # {word of OSU: memory}
 
 
 class Value(NamedTuple):
-    """A figure of the table; verdict: of its test in that size, None for a figure that is not judged.
+    """A value of the table.
 
-    number: None if nothing was measured; `text` has the reason.
+    text: the value; without a value, the reason.
+    verdict: of the test in this size; None for a value that is not judged.
+    number: None if nothing was measured.
     """
 
     text: str
@@ -38,9 +40,9 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """One quantity of all tests.
+    """The table of a quantity, such as latencies.
 
-    columns: {its heads: {size: value}}. bands: {heads of a column: its references}, of columns that have references.
+    columns: {heads: {size: value}}. bands: {heads: references}, for columns with references.
     """
 
     title: str
@@ -49,12 +51,12 @@ class Table:
 
     @property
     def sizes(self) -> list[int]:
-        """The sizes of all columns, in rising order."""
+        """The sizes of all columns, rising."""
         return sorted({size for column in self.columns.values() for size in column})
 
 
 def tables(judged: Iterable[Judged]) -> list[Table]:
-    """A table for each quantity: half round trips, bandwidths, both ways, and message rates."""
+    """A table per quantity: half round trips, bandwidths, sums of both directions, and message rates."""
     found: dict[str, Table] = {}
     for one in judged:
         for sweep in groups_by_size(one):
@@ -64,19 +66,19 @@ def tables(judged: Iterable[Judged]) -> list[Table]:
 
 
 def column_order(column: tuple[tuple[str, ...], Any]) -> tuple[Any, ...]:
-    """The sorting key of a column: host memory first, then by the number of pairs."""
-    who, memory, *rest = column[0]
-    number = who.partition(" ")[0]
-    return memory != "host", int(number) if number.isdigit() else 0, who, rest
+    """The sort key of a column: host memory first, then by the number of pairs."""
+    ranks, memory, *rest = column[0]
+    number = ranks.partition(" ")[0]
+    return memory != "host", int(number) if number.isdigit() else 0, ranks, rest
 
 
 def add_columns(sweep: Sweep, found: dict[str, Table]) -> None:
-    """Adds the columns of a sweep, one for each link class, to the tables by their titles."""
+    """Adds the columns of a sweep, per link class, to the tables. found: {title: table}."""
     first = sweep.sizes[0][0]
     title = f"{QUANTITIES[first['metric']]} ({words.UNITS[sweep.unit]})"
-    several = len(sweep.ways) > 1
+    several = len(sweep.column_groups) > 1
     known = bands((result["size_bytes"], matrix) for result, matrix in sweep.sizes)
-    for name in sweep.ways or [""]:
+    for name in sweep.column_groups or [""]:
         head = unique_head((*heads(sweep.one, first), name if several else ""), found, title)
         values = {result["size_bytes"]: value_of(sweep.one, result, matrix, name) for result, matrix in sweep.sizes}
         table = found.setdefault(title, Table(title, {}))
@@ -91,23 +93,23 @@ def add_columns(sweep: Sweep, found: dict[str, Table]) -> None:
 
 
 def unique_head(head: tuple[str, ...], found: dict[str, Table], title: str) -> tuple[str, ...]:
-    """The heads of a new column, with a number if the table has these heads already (two tests on different nodes)."""
+    """The heads of a new column, with a number if a column of the table has the same heads."""
     taken = found[title].columns if title in found else {}
-    again = (head if number == 1 else (*head[:-1], f"{head[-1]} ({number})".strip()) for number in range(1, 10**6))
-    return next(one for one in again if one not in taken)
+    numbered = (head if number == 1 else (*head[:-1], f"{head[-1]} ({number})".strip()) for number in range(1, 10**6))
+    return next(one for one in numbered if one not in taken)
 
 
 def value_of(one: Judged, result: Result, matrix: MatrixVerdict, name: str) -> Value:
-    """The median of a link class in one size; without a value, the status of its cells."""
+    """The median of a link class in a size; without a value, the statuses of its cells."""
     verdict, summary = one.matrix_verdict(matrix), matrix.matrix.classes.get(name)
     if summary is None:
-        said = grids.distinct_values(result["status"]) - {"ok", "not-applicable"}
-        return Value(" ".join(sorted(said)) or "-", verdict)
+        statuses = grids.distinct_values(result["status"]) - {"ok", "not-applicable"}
+        return Value(" ".join(sorted(statuses)) or "-", verdict)
     return Value(figure(summary.median, words.DECIMALS[matrix.matrix.unit]), verdict, summary.median)
 
 
 def rate_of(result: Result) -> Value:
-    """The median message rate in a size, which is calculated from the judged bandwidth."""
+    """The median message rate in a size. It is not judged, because it follows from the bandwidth."""
     (summary, *_) = from_result(result, RATE).classes.values() or [None]
     if summary is None:
         return Value("-", None)
@@ -115,7 +117,7 @@ def rate_of(result: Result) -> Value:
 
 
 def published_tables(names: Iterable[str]) -> dict[str, Table]:
-    """{title: table} of the sweeps of published systems. Raises BadInput."""
+    """{title: table} of published systems. names: of the systems. Raises BadInput."""
     from ..references import published
     from ..runs import figures
 
@@ -134,7 +136,7 @@ def published_tables(names: Iterable[str]) -> dict[str, Table]:
 
 
 def with_published(table: Table, others: Mapping[str, Table]) -> Table:
-    """The table with additional columns from the table of the same title in `others`, for its own sizes only."""
+    """The table, with columns from the table with the same title in `others`. Its sizes stay the same."""
     more = others[table.title].columns if table.title in others else {}
     sizes = set(table.sizes)
     cut = {head: {size: value for size, value in column.items() if size in sizes} for head, column in more.items()}

@@ -1,4 +1,4 @@
-"""Charts of test cases in several sizes or with several numbers of thread blocks, and of simulations."""
+"""Charts of test cases over sizes or numbers of thread blocks, and of simulations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..record import units
 from ..record.names import body_count, collective_extent, column_devices, is_collective, is_simulation
 from . import words
 from .matrix_text import bands
-from .plot import LINE, dressed, files_of, styled
+from .plot import LINE, picture_style, style_chart, to_files
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
@@ -24,23 +24,33 @@ if TYPE_CHECKING:
     from .matrix_text import Band, Bands
 
 WIDTH, HEIGHT = 8.4, 4.6  # inches, without the legend
-MOST_LINES = 6  # of one chart
-PANELS_WIDE, PANEL = 3, (3.7, 2.7)  # small charts next to each other, and their size in inches
-MOST_TICKS = 12
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")  # Okabe & Ito: for all eyes, and in print
+MAX_LINES = 6  # of one chart
+PANELS_WIDE, PANEL = 3, (3.7, 2.7)  # small charts per row, and their size in inches
+MAX_TICKS = 12
+COLOURS = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#56b4e9",
+    "#e69f00",
+)  # by Okabe and Ito, for colour-blind readers and print
 MARKERS = "osDv^P"
-GREY, ALPHA, ALONE = "#9aa3ab", 0.3, 7  # of bands; points of a band at one place
+GREY, ALPHA, LINE_WIDTH = "#9aa3ab", 0.3, 7  # of bands; line width, in points, of a band with a single position
 REFERENCE = "reference and its tolerance"  # in a legend
-MESSAGES = "messages"  # axis of the chart of all messages
+MESSAGES = "messages"  # axis of charts of messages
 AXES = {"size_bytes": "bytes of one transfer", "blocks": "thread blocks", MESSAGES: "bytes of a message"}
-Series = dict[tuple[str, ...], list[tuple[int, float]]]  # heads of a column → (size, value) in rising order
+Series = dict[tuple[str, ...], list[tuple[int, float]]]  # {heads of a column: [(size, value)]} in rising order
 
 
 class Line(NamedTuple):
     """A line of a chart.
 
-    panel: the lines that are drawn together if there are many. points: (place on the axis, value) in rising order.
-    spread: (least, largest) cell of each point. band: references.
+    panel: name of the small chart that contains the line, if there are many lines.
+    points: (position on the axis, value) in rising order.
+    spread: (lowest, highest) cell of each point.
+    band: references.
+    style: line style of matplotlib.
     """
 
     panel: str
@@ -54,9 +64,10 @@ class Line(NamedTuple):
 def draw_curves(
     record: dict[str, Any], curves: Sequence[Curve], matrices: Sequence[tuple[Result, MatrixVerdict]] = ()
 ) -> dict[str, bytes]:
-    """{"png": ..., "svg": ...}: a picture of curves of one axis and unit, with a line for each link class.
+    """A chart of curves with the same axis and unit: {"png": content, "svg": content}.
 
-    A line goes through the medians, in a band from the least to the largest cell. matrices: of the record, judged.
+    Each link class has a line through its medians, in a band from its lowest to its highest cell.
+    matrices: (result, verdicts) of the record, for references.
     """
     lines = []
     for curve in curves:
@@ -72,32 +83,32 @@ def draw_curves(
 
 
 def draw_sizes(table: Table, others: Table | None, title: str) -> dict[str, bytes]:
-    """{"png": ..., "svg": ...}: the columns of a table of messages with references, and of another table, dashed."""
+    """A chart of messages: {"png": content, "svg": content}. others: a table whose lines are dashed."""
     lines = []
-    for (who, *head), points in series_of(table).items():
-        band = [(size, one) for size, one in table.bands.get((who, *head), ()) if size > 0]
-        lines.append(Line(who, ", ".join(filter(None, head)), points, band=band))
+    for (ranks, *head), points in column_points(table).items():
+        band = [(size, one) for size, one in table.bands.get((ranks, *head), ()) if size > 0]
+        lines.append(Line(ranks, ", ".join(filter(None, head)), points, band=band))
     if others is not None:
-        for (who, *head), points in series_of(others).items():
-            lines.append(Line(who, ", ".join(filter(None, head)), points, style="--"))
+        for (ranks, *head), points in column_points(others).items():
+            lines.append(Line(ranks, ", ".join(filter(None, head)), points, style="--"))
     return draw(lines, title, MESSAGES, table.title)
 
 
 def draw(lines: Sequence[Line], title: str, axis: str, quantity: str) -> dict[str, bytes]:
-    """{"png": ..., "svg": ...}: one chart; of more than MOST_LINES lines, a small chart for each panel.
+    """Draws lines: {"png": content, "svg": content}. More than MAX_LINES lines are drawn in a small chart per panel.
 
-    axis: a key of AXES. Values of messages have a logarithmic axis. The axis of a latency is reversed, so that worse is
-    lower in every chart.
+    axis: a key of AXES. Charts of messages have a logarithmic value axis. The value axis of latencies is reversed, so
+    that lower is worse in every chart.
     """
     panels: dict[str, list[Line]] = {}
     for line in lines:
-        panels.setdefault(line.panel if len(lines) > MOST_LINES else "", []).append(line)
+        panels.setdefault(line.panel if len(lines) > MAX_LINES else "", []).append(line)
     several = len(panels) > 1
     wide = min(PANELS_WIDE, len(panels))
     rows = -(-len(panels) // wide)
     size = (wide * PANEL[0], rows * PANEL[1]) if several else (WIDTH, HEIGHT + LINE * len(lines))
     is_latency = quantity.endswith(f"({words.UNITS['us']})")
-    with styled():
+    with picture_style():
         figure = Figure(figsize=size, facecolor="white", layout="constrained")
         grid = figure.subplots(rows, wide, sharex=True, sharey=True, squeeze=False)
         for axes, (name, of_panel) in zip(grid.flat, panels.items(), strict=False):
@@ -112,11 +123,11 @@ def draw(lines: Sequence[Line], title: str, axis: str, quantity: str) -> dict[st
             handles, labels = legend_of(grid[0][0])
             figure.legend(handles, labels, fontsize=7.5, frameon=False, loc="outside lower left")
         add_title(figure, title)
-        return files_of(figure)
+        return to_files(figure)
 
 
 def draw_panel(axes: Axes, lines: Sequence[Line], several: bool) -> None:
-    """Draws lines with their spreads and references; in one of several panels, with a legend."""
+    """Draws lines with spreads and references. several: whether the chart is one of several, with its own legend."""
     label = REFERENCE
     for number, line in enumerate(lines):
         colour, marker = line_style(number)
@@ -127,20 +138,20 @@ def draw_panel(axes: Axes, lines: Sequence[Line], several: bool) -> None:
             axes.fill_between(places, *zip(*line.spread, strict=True), color=colour, alpha=0.2, linewidth=0)
         if line.band:
             draw_band(axes, line.band, colour, label)
-            label = ""  # once
-    dressed(axes)
+            label = ""  # a single entry in the legend
+    style_chart(axes)
     if several:
         axes.legend(*legend_of(axes), fontsize=6.5, frameon=False, loc="best")
 
 
 def legend_of(axes: Axes) -> tuple[list[Any], list[str]]:
-    """(handles, labels) of a legend, the references last."""
+    """(handles, labels) of a legend, with references last."""
     found = sorted(zip(*axes.get_legend_handles_labels(), strict=True), key=lambda one: one[1] == REFERENCE)
     return [handle for handle, _ in found], [label for _, label in found]
 
 
 def set_axes(axes: Axes, axis: str, places: Iterable[int], is_latency: bool) -> None:
-    """Sets the scales that all panels share."""
+    """Sets the axes, which all panels share. places: positions on the axis."""
     if axis == MESSAGES:
         set_log_scale(axes)
     else:
@@ -151,39 +162,39 @@ def set_axes(axes: Axes, axis: str, places: Iterable[int], is_latency: bool) -> 
 
 
 def set_log_scale(axes: Axes) -> None:
-    """Sets a logarithmic vertical axis with plain numbers as labels, because powers would need TeX."""
+    """Makes the vertical axis logarithmic, with plain numbers as labels, because powers need TeX."""
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def references(curve: Curve, matrices: Sequence[tuple[Result, MatrixVerdict]]) -> Bands:
-    """The references of the results of a curve, by link class."""
+    """The references along a curve: {link class: [(position, band)]}."""
     judged = {id(result): matrix for result, matrix in matrices}
     results = [result for result in curve.results if id(result) in judged]
     return bands((result[curve.axis], judged[id(result)]) for result in results)
 
 
 def line_style(number: int) -> tuple[str, str]:
-    """(colour, marker) of a line by its number. The first 36 lines differ in one of both."""
+    """(colour, marker) of a line, by its number. The first 36 combinations are distinct."""
     return COLOURS[number % len(COLOURS)], MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]
 
 
 def draw_band(axes: Axes, found: Sequence[tuple[int, Band]], colour: str, label: str) -> None:
-    """Draws references behind a curve: a dashed line in its colour, in a grey band of their tolerances."""
+    """Draws references behind a line: a dashed line in its colour, and a grey band of tolerances."""
     places = [place for place, _ in found]
     low, value, high = zip(*(band for _, band in found), strict=True)
     if len(places) == 1:
-        axes.vlines(places, low, high, color=GREY, alpha=2 * ALPHA, linewidth=ALONE, zorder=1, label=label or None)
+        axes.vlines(places, low, high, color=GREY, alpha=2 * ALPHA, linewidth=LINE_WIDTH, zorder=1, label=label or None)
         return
     axes.fill_between(places, low, high, color=GREY, alpha=ALPHA, linewidth=0, zorder=1, label=label or None)
     axes.plot(places, value, "--", color=colour, linewidth=0.9, zorder=1.5)
 
 
 def ticks(axes: Axes, places: Iterable[int], are_sizes: bool = True) -> None:
-    """Sets a logarithmic axis with at most MOST_TICKS labelled ticks."""
+    """Makes the horizontal axis logarithmic, with up to MAX_TICKS labelled ticks."""
     every = sorted(set(places))
-    shown = every[:: -(-len(every) // MOST_TICKS)] if every else []
+    shown = every[:: -(-len(every) // MAX_TICKS)] if every else []
     axes.set_xscale("log", base=2)
     names = [units.size(place) if are_sizes else str(place) for place in shown]
     axes.set_xticks(shown, names, fontsize=8, rotation=35 if are_sizes else 0)
@@ -191,12 +202,12 @@ def ticks(axes: Axes, places: Iterable[int], are_sizes: bool = True) -> None:
 
 
 def add_title(figure: Figure, text: str) -> None:
-    """Adds a grey line above a chart."""
+    """Adds a title in grey above a chart."""
     figure.suptitle(clean(text), fontsize=8, color="#555555", x=0.01, ha="left")
 
 
-def series_of(table: Table) -> Series:
-    """The columns of a table that have numbers; an empty message has no place on the axis."""
+def column_points(table: Table) -> Series:
+    """{heads: [(size, value)]} of the columns of a table with values, without empty messages."""
     found = {
         head: [(size, value.number) for size, value in sorted(values.items()) if size > 0 and value.number]
         for head, values in table.columns.items()
@@ -209,7 +220,7 @@ FIGURES = ("time", "efficiency")  # parts of a result
 
 
 class Point(NamedTuple):
-    """The result of one number of devices with one number of bodies; of a weak scaling, bodies per device."""
+    """A value of a simulation. bodies: in weak scaling, the number of bodies per device."""
 
     devices: int
     bodies: int
@@ -219,7 +230,11 @@ class Point(NamedTuple):
 
 
 class ScalingChart(NamedTuple):
-    """A column of the picture. ideal: the value of n times the devices of the first point, without losses."""
+    """A column of charts.
+
+    value: returns the value of a point.
+    ideal: returns the value without losses, from the first point and the ratio of devices.
+    """
 
     title: str
     value: Callable[[Point], float]
@@ -235,7 +250,7 @@ SCALING_CHARTS = (
 
 
 def simulations_of(record: dict[str, Any]) -> dict[str, list[Result]]:
-    """{test case: its results, bodies rising} of those that can be drawn: something of them was measured."""
+    """{test case: its results with points, by rising number of bodies}."""
     found: dict[str, list[Result]] = {}
     for result in record["results"]:
         if is_simulation(result) and points_of([result]):
@@ -244,7 +259,7 @@ def simulations_of(record: dict[str, Any]) -> dict[str, list[Result]]:
 
 
 def points_of(results: Iterable[Result]) -> list[Point]:
-    """The points that were measured with correct data and an efficiency."""
+    """The measured points of results."""
     found = []
     for result in results:
         parts = result["parts"]
@@ -259,41 +274,41 @@ def points_of(results: Iterable[Result]) -> list[Point]:
 
 
 def draw_scaling(record: dict[str, Any], results: Sequence[Result]) -> dict[str, bytes]:
-    """{"png": ..., "svg": ...}: six charts of a simulation: time, rate and efficiency, by devices and by bodies.
+    """Six charts of a simulation: {"png": content, "svg": content}. They show time, rate and efficiency.
 
-    The upper three have a line for each number of bodies, with a dashed line for a run without losses. The lower three
-    have a line for each number of devices.
+    The upper charts are over devices, with a line per number of bodies, and a dashed line without losses. The lower
+    charts are over bodies, with a line per number of devices.
     """
     points = points_of(results)
-    with styled():
+    with picture_style():
         figure = Figure(figsize=SCALING_SIZE, facecolor="white", layout="constrained")
         grid = figure.subplots(2, len(SCALING_CHARTS))
         is_weak = results[0]["testcase"].endswith("_weak")
         for place, chart in enumerate(SCALING_CHARTS):
-            by_devices(grid[0][place], chart, points, is_weak)
-            by_bodies(grid[1][place], chart, points, is_weak)
+            draw_by_devices(grid[0][place], chart, points, is_weak)
+            draw_by_bodies(grid[1][place], chart, points, is_weak)
         grid[0][0].legend(fontsize=7, frameon=False, loc="best")
         grid[1][0].legend(fontsize=7, frameon=False, loc="best")
         add_title(figure, f"{results[0]['testcase']}, {words.provenance(record)}")
-        return files_of(figure)
+        return to_files(figure)
 
 
-def by_devices(axes: Axes, chart: ScalingChart, points: list[Point], is_weak: bool) -> None:
-    """A line for each number of bodies, and a dashed line for a simulation without losses."""
+def draw_by_devices(axes: Axes, chart: ScalingChart, points: list[Point], is_weak: bool) -> None:
+    """Draws a line per number of bodies over devices, and dashed lines without losses."""
     for number, bodies in enumerate(sorted({point.bodies for point in points})):
         line = sorted((point for point in points if point.bodies == bodies), key=lambda point: point.devices)
         places = [point.devices for point in line]
         label = f"{bodies} bodies{' a device' if is_weak else ''}"
         add_line(axes, number, places, [chart.value(point) for point in line], label)
-        # n devices have n² times the interactions where each has as many bodies as one
+        # weak scaling: n devices have n times the bodies, and n² times the interactions
         times = [(places[0] / place) if is_weak and chart.is_log else place / places[0] for place in places]
         ideal = [chart.ideal(line[0], n) for n in times]
         axes.plot(places, ideal, color=COLOURS[number % len(COLOURS)], linestyle="--", linewidth=0.8, alpha=0.7)
     finish_scaling(axes, chart, sorted({point.devices for point in points}), "devices")
 
 
-def by_bodies(axes: Axes, chart: ScalingChart, points: list[Point], is_weak: bool) -> None:
-    """A line for each number of devices."""
+def draw_by_bodies(axes: Axes, chart: ScalingChart, points: list[Point], is_weak: bool) -> None:
+    """Draws a line per number of devices over bodies."""
     for number, devices in enumerate(sorted({point.devices for point in points})):
         line = sorted((point for point in points if point.devices == devices), key=lambda point: point.bodies)
         places = [point.bodies for point in line]
@@ -316,8 +331,8 @@ def finish_scaling(axes: Axes, chart: ScalingChart, places: list[int], along: st
     if chart.is_log:
         set_log_scale(axes)
     else:
-        axes.set_ylim(0, 1.05 * axes.dataLim.y1)  # matplotlib's own margin is too small where values are alike
+        axes.set_ylim(0, 1.05 * axes.dataLim.y1)  # matplotlib's margin is too small for nearly equal values
     axes.set_xlabel(along, fontsize=8)
     axes.set_title(chart.title, fontsize=8.5)
     axes.tick_params(labelsize=8)
-    dressed(axes)
+    style_chart(axes)

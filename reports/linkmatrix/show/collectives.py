@@ -1,4 +1,4 @@
-"""Test cases in several sizes: collectives, with a line per size as nccl-tests prints, and messages between ranks."""
+"""Test cases with several sizes: collectives, messages between ranks, and curves."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from ..record.names import Result
     from ..runs.judging import Judged
 
-#: Columns of out-of-place and in-place: head, unit, and the part of a result that they show; "" for its values.
+#: Columns of a collective, for out-of-place and for in-place: (head, unit, part of the result; "" for its values).
 COLUMNS = (("time", "µs", "time"), ("algbw", "GB/s", "algorithm_bandwidth"), ("busbw", "GB/s", ""))
-#: Columns of each number of devices of a simulation.
+#: Columns of a simulation, for each number of devices.
 SIMULATION_COLUMNS = (("time", "µs", "time"), ("efficiency", "%", "efficiency"), ("rate", "GFLOP/s", ""))
 TIME_DECIMALS = 1
-MOST_SIZES = 12  # that are named before a line
-LEAST_POINTS = 3  # of a curve
-LEAST_SIZES = 3  # of messages; fewer sizes are shown as matrices
-#: Test of OSU → its metric.
+MAX_SIZES = 12  # named sizes of a remark
+MIN_POINTS = 3  # of a curve
+MIN_SIZES = 3  # of a sweep of messages; fewer sizes are shown as matrices
+#: {test of OSU: metric}
 METRICS = {"latency": "latency", "multi_lat": "latency", "bw": "bandwidth", "mbw_mr": "bandwidth"}
 METRICS |= {"bibw": "bidirectional"}
 OF_OSU = re.compile(rf"osu_(?P<test>{'|'.join(METRICS)})_(?P<buffers>hh|dd)(?:_(?P<pairs>\d+)_pairs)?")
@@ -38,11 +38,11 @@ OF_OSU = re.compile(rf"osu_(?P<test>{'|'.join(METRICS)})_(?P<buffers>hh|dd)(?:_(
 
 @dataclass(frozen=True)
 class Collective:
-    """A collective of a record, its sizes in rising order."""
+    """A collective or simulation in several sizes, in rising order."""
 
     one: Judged
     sizes: tuple[tuple[Result, MatrixVerdict], ...]
-    has_table = True  # the terminal prints a line per size below the title
+    has_table = True  # whether the terminal prints a line per size
 
     @property
     def name(self) -> str:
@@ -55,13 +55,13 @@ class Collective:
         return str(self.sizes[0][0]["unit"])
 
     @property
-    def ways(self) -> list[str]:
-        """The columns of the results: out-of-place and in-place; for a simulation the numbers of devices."""
-        return list(dict.fromkeys(way for result, _ in self.sizes for way in result["columns"]))
+    def column_groups(self) -> list[str]:
+        """The groups of columns: out-of-place and in-place; for a simulation, the numbers of devices."""
+        return list(dict.fromkeys(name for result, _ in self.sizes for name in result["columns"]))
 
     @property
     def columns(self) -> tuple[tuple[str, str, str], ...]:
-        """The columns of each of `ways`."""
+        """(head, unit, part of the result) of each column of a group."""
         return columns_of(self.sizes[0][0])
 
     @property
@@ -70,34 +70,33 @@ class Collective:
         return worst(self.one.matrix_verdict(matrix) for _, matrix in self.sizes)
 
     def title(self) -> str:
-        """The quantity, the number of ranks, and how to read the table."""
+        """The quantity, the number of ranks, and the meaning of a line."""
         assert self.one.test.record is not None  # it has results
         quantity = self.sizes[0][0]["quantity"]
         if is_simulation(self.sizes[0][0]):
-            return (
-                f"{quantity} ({words.UNITS[self.unit]}), efficiency over {self.ways[0]}, one line per number of bodies"
-            )
+            first = self.column_groups[0]
+            return f"{quantity} ({words.UNITS[self.unit]}), efficiency over {first}, one line per number of bodies"
         return f"{quantity} ({words.UNITS[self.unit]}) of {collective_extent(self.one.test.record)}, one line per size"
 
     def how(self) -> str:
-        """A sentence part with the samples, the verification and the duration."""
+        """The samples, the verification and the duration, as text."""
         samples = matrix_text.sampled(*(result for result, _ in self.sizes))
         verified = matrix_text.verification(*(result for result, _ in self.sizes))
         seconds = sum(result["seconds"] for result, _ in self.sizes)
         return ", ".join([samples, verified, *([f"{seconds:.1f} s"] if seconds else [])])
 
     def lines(self) -> Iterator[tuple[str, list[Cell]]]:
-        """(size, the figures of each way), in the order of `ways` and `columns`."""
+        """Yields (size, cells) for each size. The cells are those of all column groups, in order."""
         for result, matrix in self.sizes:
             yield (
                 size_text(result),
-                [cell for way in self.ways for cell in cells_of(result, matrix, way)],
+                [cell for name in self.column_groups for cell in cells_of(result, matrix, name)],
             )
 
-    def said(self, most: int = 5) -> list[str]:
-        """Lines about cells that are not PASS and lack more than a reference, about facts, and about notes.
+    def remarks(self, most: int = 5) -> list[str]:
+        """Lines about cells that are not PASS, about facts, and about notes. Cells that lack a reference have none.
 
-        A line that does not concern all sizes begins with its sizes.
+        A line begins with its sizes, unless it is about all sizes. most: number of cells per size.
         """
         found: dict[str, list[str]] = {}
         for result, matrix in self.sizes:
@@ -105,52 +104,52 @@ class Collective:
             for line in [*matrix_text.marked_cells(matrix, most), *words.fact_lines(self.one, result), *notes]:
                 found.setdefault(line, []).append(size_text(result))
         return [
-            line if len(sizes) == len(self.sizes) else f"{', '.join(units.first(sizes, MOST_SIZES))}: {line}"
+            line if len(sizes) == len(self.sizes) else f"{', '.join(units.first(sizes, MAX_SIZES))}: {line}"
             for line, sizes in found.items()
         ]
 
-    def sizes_said(self) -> str:
-        """ "128 MiB to 2 GiB"."""
+    def size_range(self) -> str:
+        """The smallest and largest size: "128 MiB to 2 GiB"."""
         return " to ".join(dict.fromkeys(size_text(result) for result, _ in (self.sizes[0], self.sizes[-1])))
 
-    def ends(self) -> dict[str, list[str]]:
-        """{way: [smallest, largest] figure of all sizes}; one figure if both are equal, [] without a value."""
+    def extremes(self) -> dict[str, list[str]]:
+        """{column group: [lowest, highest] value of all sizes}; one value if both are equal, [] without a value."""
         found = {}
-        for way in self.ways:
-            of_sizes = [summary for _, matrix in self.sizes if (summary := matrix.matrix.classes.get(way))]
-            ends = (min(one.low for one in of_sizes), max(one.high for one in of_sizes)) if of_sizes else ()
-            found[way] = list(dict.fromkeys(figure(value, words.DECIMALS[self.unit]) for value in ends))
+        for name in self.column_groups:
+            summaries = [summary for _, matrix in self.sizes if (summary := matrix.matrix.classes.get(name))]
+            ends = (min(one.low for one in summaries), max(one.high for one in summaries)) if summaries else ()
+            found[name] = list(dict.fromkeys(figure(value, words.DECIMALS[self.unit]) for value in ends))
         return found
 
     def span(self) -> str:
-        """ "128 MiB to 2 GiB: out-of-place 175.93 to 232.24, in-place 176.42 to 232.21 GB/s"."""
-        told = [f"{way} {' to '.join(ends)}" for way, ends in self.ends().items() if ends]
-        return f"{self.sizes_said()}: {', '.join(told)} {words.UNITS[self.unit]}" if told else "not measured"
+        """Sizes and values: "128 MiB to 2 GiB: out-of-place 175.93 to 232.24, in-place 176.42 to 232.21 GB/s"."""
+        ranges = [f"{name} {' to '.join(ends)}" for name, ends in self.extremes().items() if ends]
+        return f"{self.size_range()}: {', '.join(ranges)} {words.UNITS[self.unit]}" if ranges else "not measured"
 
 
 def columns_of(result: Result) -> tuple[tuple[str, str, str], ...]:
-    """The columns of out-of-place and in-place of a collective, or of each number of devices of a simulation."""
+    """(head, unit, part of the result) of each column of a collective or simulation."""
     return SIMULATION_COLUMNS if is_simulation(result) else COLUMNS
 
 
 def size_text(result: Result) -> str:
-    """ "64 KiB"; of a simulation "65536 bodies"."""
+    """The size of a result: "64 KiB", or "65536 bodies" for a simulation."""
     bodies = body_count(result) if is_simulation(result) else None
     return units.size(result["size_bytes"]) if bodies is None else f"{bodies} bodies"
 
 
-def cells_of(result: Result, matrix: MatrixVerdict, way: str) -> list[Cell]:
-    """The figures of one of `Collective.ways` in one size; a missing figure is a dash and INCOMPLETE."""
+def cells_of(result: Result, matrix: MatrixVerdict, name: str) -> list[Cell]:
+    """The cells of a column group in one size. A missing value is a dash and INCOMPLETE."""
     columns = columns_of(result)
-    if way not in result["columns"]:
+    if name not in result["columns"]:
         return [*(Cell("-") for _ in columns[:-1]), Cell("-", Verdict.INCOMPLETE)]
-    at, found = result["columns"].index(way), []
+    at, found = result["columns"].index(name), []
     for _, _, part in columns[:-1]:
         known = result.get("parts", {}).get(part)
         value = known["values"][0][at] if known else None
         decimals = TIME_DECIMALS if part == "time" else words.DECIMALS[known["unit"]] if known else 0
         found.append(Cell("-" if value is None else figure(value, decimals)))
-    cell = matrix.cells.get((result["rows"][0], way))
+    cell = matrix.cells.get((result["rows"][0], name))
     status, value = result["status"][0][at], result["values"][0][at]
     text = (
         words.SHORT.get(status, status)
@@ -162,7 +161,7 @@ def cells_of(result: Result, matrix: MatrixVerdict, way: str) -> list[Cell]:
 
 
 def groups(one: Judged) -> list[Collective | tuple[Result, MatrixVerdict]]:
-    """The matrices of a test; the sizes of a collective are one item in the place of the first size."""
+    """The matrices of a test. All sizes of a collective are one item, at the position of the first size."""
     collectives: dict[str, list[tuple[Result, MatrixVerdict]]] = {}
     for result, matrix in one.matrices:
         if is_collective(result):
@@ -177,13 +176,13 @@ def groups(one: Judged) -> list[Collective | tuple[Result, MatrixVerdict]]:
 
 
 class Sweep(Collective):
-    """A test case between ranks in several sizes, in rising order."""
+    """A test case of messages between ranks in several sizes, in rising order."""
 
-    has_table = False  # one table has the messages of all tests
+    has_table = False  # the messages of all tests are in one table
 
     @property
-    def ways(self) -> list[str]:
-        """The link classes, which are the ways of this curve."""
+    def column_groups(self) -> list[str]:
+        """The link classes."""
         return list(dict.fromkeys(name for _, matrix in self.sizes for name in matrix.matrix.classes))
 
     @property
@@ -194,19 +193,19 @@ class Sweep(Collective):
 
     def title(self) -> str:
         """The quantity and the sizes."""
-        return f"{self.sizes[0][0]['quantity']} ({words.UNITS[self.unit]}), {self.sizes_said()}"
+        return f"{self.sizes[0][0]['quantity']} ({words.UNITS[self.unit]}), {self.size_range()}"
 
 
 def groups_by_size(one: Judged) -> list[Collective | tuple[Result, MatrixVerdict]]:
-    """As `groups`; the sizes of a sweep of messages are one item too, in the place of the first size."""
+    """As `groups`. In addition, all sizes of a sweep of messages are one item."""
     found: list[Collective | tuple[Result, MatrixVerdict]] = []
     swept: dict[tuple[str, ...], list[tuple[Result, MatrixVerdict]]] = {}
     for shown in groups(one):
         if not isinstance(shown, Collective) and is_message(*shown):
-            swept.setdefault(series_of(shown[0]), []).append(shown)
+            swept.setdefault(sweep_key(shown[0]), []).append(shown)
     for shown in groups(one):
-        several = [] if isinstance(shown, Collective) else swept.get(series_of(shown[0]), [])
-        if len({result["size_bytes"] for result, _ in several}) < LEAST_SIZES:
+        several = [] if isinstance(shown, Collective) else swept.get(sweep_key(shown[0]), [])
+        if len({result["size_bytes"] for result, _ in several}) < MIN_SIZES:
             found.append(shown)
         elif shown[0] is several[0][0]:
             found.append(Sweep(one, tuple(sorted(several, key=lambda size: size[0]["size_bytes"]))))
@@ -214,31 +213,31 @@ def groups_by_size(one: Judged) -> list[Collective | tuple[Result, MatrixVerdict
 
 
 def is_message(result: Result, matrix: MatrixVerdict) -> bool:
-    """Whether a matrix is of messages of a known size, and its cells are in the record."""
+    """Whether a matrix is of messages of a known size, and fits into memory."""
     known = result["size_bytes"] is not None and matrix.whole is not None
     return known and result["engine"] == "mpi" and not is_collective(result)
 
 
-def series_of(result: Result) -> tuple[str, ...]:
-    """The key that all sizes of one sweep share."""
-    asked = (result["testcase"], result["memory"], result["transport"], result.get("pairs"), result.get("offset"))
-    return tuple(map(str, asked))
+def sweep_key(result: Result) -> tuple[str, ...]:
+    """The key that all sizes of a sweep share."""
+    key = (result["testcase"], result["memory"], result["transport"], result.get("pairs"), result.get("offset"))
+    return tuple(map(str, key))
 
 
 def heads(one: Judged, result: Result) -> tuple[str, ...]:
-    """The heads of a column: pairs, memory and transport."""
-    pairs = result.get("pairs") or pairs_of_nodes(one, result)
-    who = units.counted(pairs, "pair") if pairs else "ranks"
+    """The heads of a column of messages: (pairs, memory, transport)."""
+    pairs = result.get("pairs") or pairs_per_cell(one, result)
+    ranks = units.counted(pairs, "pair") if pairs else "ranks"
     from ..references.keys import device_route
 
     record = one.test.record or {}
-    way = device_route(record, result, one.test.variant)
+    transport = device_route(record, result, one.test.variant)
     put = " put" if "_put_" in result["testcase"] else ""
-    return f"{who}{put}", result["memory"], way
+    return f"{ranks}{put}", result["memory"], transport
 
 
-def pairs_of_nodes(one: Judged, result: Result) -> int:
-    """The number of pairs of ranks of one cell, for a matrix of nodes; 0 for a matrix of ranks."""
+def pairs_per_cell(one: Judged, result: Result) -> int:
+    """The number of pairs of ranks per cell of a matrix of nodes; 0 for a matrix of ranks."""
     if match := OF_OSU.fullmatch(result["testcase"]):
         return int(match["pairs"] or 1)
     record = one.test.record
@@ -250,7 +249,7 @@ def pairs_of_nodes(one: Judged, result: Result) -> int:
 
 @dataclass(frozen=True)
 class Curve:
-    """A test case along `axis`, a key of AXES: its results in rising order, all else the same."""
+    """The results of a test case that differ only in `axis`, a key of `charts.AXES`; in rising order."""
 
     testcase: str
     axis: str
@@ -263,12 +262,12 @@ class Curve:
 
     @property
     def is_of_messages(self) -> bool:
-        """Whether the curve shows messages between ranks. All tests of a run share one chart of such curves."""
+        """Whether the curve is of messages between ranks. The curves of messages of a run share a chart."""
         result = self.results[0]
         return self.axis == "size_bytes" and result["engine"] == "mpi" and not is_collective(result)
 
     def points(self) -> dict[str, list[tuple[int, ClassSummary]]]:
-        """{link class: [(place on the axis, its cells)]}."""
+        """{link class: [(position on the axis, summary of its cells)]}."""
         found: dict[str, list[tuple[int, ClassSummary]]] = {}
         for result in self.results:
             for name, summary in from_result(result).classes.items():
@@ -276,7 +275,7 @@ class Curve:
         return found
 
     def fit(self) -> str:
-        """ "t = 2.4 µs + B / 395.7 GB/s, at most 4 % off" of all sizes of a sweep; "" without a fit."""
+        """The fit over all sizes: "t = 2.4 µs + B / 395.7 GB/s, at most 4 % off"; "" without a fit."""
         parts = self.results[-1]["parts"]
         if self.axis != "size_bytes" or "fit_error" not in parts:
             return ""
@@ -291,7 +290,7 @@ class Curve:
 
 
 def curves_of(record: dict[str, Any]) -> list[Curve]:
-    """All curves of a checked record, in its order."""
+    """All curves of a checked record."""
     found = []
     for axis in ("size_bytes", "blocks"):
         groups: dict[tuple[Any, ...], list[Result]] = {}
@@ -302,11 +301,11 @@ def curves_of(record: dict[str, Any]) -> list[Curve]:
                 groups.setdefault((result["testcase"], result["kernel"], *alike), []).append(result)
         for results in groups.values():
             results.sort(key=lambda result: result[axis])
-            if len({result[axis] for result in results}) >= LEAST_POINTS:
+            if len({result[axis] for result in results}) >= MIN_POINTS:
                 found.append(Curve(results[0]["testcase"], axis, tuple(results)))
     return found
 
 
-def on_a_curve(record: dict[str, Any]) -> list[Result]:
-    """The results that a curve shows, except the last result of each curve, which is also shown as a matrix."""
+def results_on_curves(record: dict[str, Any]) -> list[Result]:
+    """The results that only curves show. The last result of each curve is also shown as a matrix."""
     return [result for curve in curves_of(record) for result in curve.results[:-1]]

@@ -1,4 +1,4 @@
-"""The coverage of a partition as a page: how old its nodes and pairs of leaf switches are, and how that was by day."""
+"""The page about the coverage of a partition: ages of the measurements of nodes and pairs of leaf switches, by day."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from matplotlib.figure import Figure
 
 from ..record import units
 from . import html
-from .plot import POINT, TIME_SIZE, dressed, files_of, set_dates, styled
+from .plot import POINT, TIME_SIZE, picture_style, set_dates, style_chart, to_files
 
 if TYPE_CHECKING:
     from ..runs.coverage import Coverage
 
-MOST_LISTED = 500  # nodes, the oldest first
-MOST_PAIRS = 100  # of leaf switches, those that never met first
+MAX_LISTED = 500  # nodes, the longest unmeasured first
+MAX_PAIRS = 100  # of leaf switches, unmeasured pairs first
 
-Day = tuple[str, int, int]  # as runs/coverage.py's ages_by_day has them
+Day = tuple[str, int, int]  # an item of `runs.coverage.ages_by_day`
 
 
 def render(covered: Coverage, days: Sequence[Day], within: int) -> str:
@@ -40,18 +40,18 @@ def render(covered: Coverage, days: Sequence[Day], within: int) -> str:
         days=len(days),
         by_age=counted_by_age(ages),
         nodes=[
-            {"name": node.name, "age": words(old), "leaf": node.leaf, "why": node.away or node.urgent}
-            for node, old in list(zip(nodes, ages, strict=True))[:MOST_LISTED]
+            {"name": node.name, "age": age_text(old), "leaf": node.leaf, "why": node.away or node.urgent}
+            for node, old in list(zip(nodes, ages, strict=True))[:MAX_LISTED]
         ],
-        more_nodes=max(0, len(nodes) - MOST_LISTED),
+        more_nodes=max(0, len(nodes) - MAX_LISTED),
         pairs_by_age=counted_by_age(old for _, old in known),
-        pairs=[{"one": one, "other": other, "age": words(old)} for (one, other), old in known[:MOST_PAIRS]],
-        more_pairs=max(0, len(known) - MOST_PAIRS),
+        pairs=[{"one": one, "other": other, "age": age_text(old)} for (one, other), old in known[:MAX_PAIRS]],
+        more_pairs=max(0, len(known) - MAX_PAIRS),
     )
 
 
-def words(days: int | None) -> str:
-    """An age in whole days, in words."""
+def age_text(days: int | None) -> str:
+    """An age in whole days as text; None: never measured."""
     return "never" if days is None else units.counted(days, "day")
 
 
@@ -59,12 +59,12 @@ def counted_by_age(ages: Iterable[int | None]) -> list[tuple[str, int]]:
     """[("never", 3), ("9 days", 12), …], the oldest first."""
     counts = Counter(ages)
     order = sorted(counts, key=lambda days: (days is not None, -(days or 0)))
-    return [(words(days), counts[days]) for days in order]
+    return [(age_text(days), counts[days]) for days in order]
 
 
 def drawn(days: Sequence[Day]) -> bytes:
-    """A PNG of the greatest age of a node, in whole days, by day."""
-    with styled():
+    """The PNG of a chart: the greatest age of a node, in whole days, by day."""
+    with picture_style():
         figure = Figure(figsize=TIME_SIZE, facecolor="white", layout="constrained")
         axes = figure.add_subplot()
         times = [datetime.fromisoformat(day) for day, _, _ in days]
@@ -72,5 +72,5 @@ def drawn(days: Sequence[Day]) -> bytes:
         set_dates(axes)
         axes.set_ylabel("greatest age of a node, days")
         axes.set_ylim(bottom=0)
-        dressed(axes)
-        return files_of(figure)["png"]
+        style_chart(axes)
+        return to_files(figure)["png"]

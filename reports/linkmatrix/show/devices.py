@@ -13,38 +13,38 @@ Record = Mapping[str, Any]
 Row = tuple[str, ...]
 
 ADAPTER_HEADS: Row = ("adapter", "interface", "state", "rate", "link", "PCI", "now", "NUMA", "nearest GPU", "firmware")
-MOST_KINDS = 4  # tables of nodes with different adapters
-MOST_DEVICES = 32  # of the table of link classes
-MOST_UNFOLDED = 16  # devices of a page that are not folded
-MOST_ODD = 64  # listed devices that differ
+MAX_KINDS = 4  # tables of adapters, if nodes differ
+MAX_DEVICES = 32  # of the table of link classes
+MAX_UNFOLDED = 16  # devices on the page that are not folded
+MAX_DIFFERENT = 64  # listed devices that differ from the others
 STATE_HEADS = {"numa": "NUMA", "nics": "nearest adapter", "nvlinks_active": "active NVLinks"}
 DEVICE_COLUMNS = ("label", "name", "uuid", "pci", "node", "numa")
 UNIQUE = ("uuid", "serial")  # facts that differ between all devices
-RESTLESS = ("pcie_generation", "pages_pending")  # facts that change from one poll to the next
+CHANGING = ("pcie_generation", "pages_pending")  # facts that change during a run
 
 
 def aligned_rows(rows: Sequence[Row]) -> Iterator[str]:
-    """The rows of a table with columns of equal width."""
+    """Yields the rows of a table, with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def adapter_lines(records: Iterable[Record], width: int) -> Iterator[str]:
-    """A table for all nodes with the same adapters; a line per adapter if the table is wider than `width`."""
+    """Yields a table per group of nodes with equal adapters. If a table is wider than `width`: a line per adapter."""
     records = list(records)
-    of_node: dict[str, tuple[Row, ...]] = {}
+    node_rows: dict[str, tuple[Row, ...]] = {}
     for record in records:
-        of_node |= adapter_rows(record)
+        node_rows |= adapter_rows(record)
     kinds: dict[tuple[Row, ...], list[str]] = {}
-    for node, rows in of_node.items():
+    for node, rows in node_rows.items():
         kinds.setdefault(rows, []).append(node)
-    for rows, nodes in list(kinds.items())[:MOST_KINDS]:
+    for rows, nodes in list(kinds.items())[:MAX_KINDS]:
         yield f"network adapters of {listed(nodes)}"
         table = [f"  {line}" for line in aligned_rows([ADAPTER_HEADS, *rows])]
         yield from table if max(map(len, table)) <= width else map(adapter_sentence, rows)
-    if len(kinds) > MOST_KINDS:
-        rest = sum(len(nodes) for nodes in list(kinds.values())[MOST_KINDS:])
+    if len(kinds) > MAX_KINDS:
+        rest = sum(len(nodes) for nodes in list(kinds.values())[MAX_KINDS:])
         yield f"and {rest} more nodes with other adapters: see their records"
     if signs := dict.fromkeys(line for record in records for line in congestion_signs(record)):
         yield f"signs of congestion: {'; '.join(first([*signs]))}"
@@ -70,7 +70,7 @@ def adapter_rows(record: Record) -> dict[str, tuple[Row, ...]]:
 
 
 def adapter_row(port: Record, node: str, labels: Mapping[tuple[str, str | None], str]) -> Row:
-    """A port in words; "-" for an unknown fact. labels: {(node, PCI address): device}."""
+    """The row of a port; "-" for an unknown fact. labels: {(node, PCI address): device}."""
     place, number, physical = port["place"], port["place"].get("port", "1"), port.get("physical_state")
     near = [gpu for gpu in port.get("gpus", []) if gpu["nearest"]]
     names = " ".join(labels.get((node, gpu["pci"]), gpu["pci"]) for gpu in near)  # the run may not have used the GPU
@@ -90,13 +90,13 @@ def adapter_row(port: Record, node: str, labels: Mapping[tuple[str, str | None],
 
 
 def interface(facts: Mapping[str, str]) -> str:
-    """ib0 (up), ens1f0 (up, of bond0)."""
+    """A network interface as text: "ib0 (up)", "ens1f0 (up, of bond0)"."""
     known = list(filter(None, [facts.get("state", ""), f"of {facts['bond']}" if "bond" in facts else ""]))
     return facts["name"] + (f" ({', '.join(known)})" if known else "")
 
 
 def pci_link(pcie: Mapping[str, str]) -> str:
-    """32.0 GT/s x8 of x16: the current speed and width, with the maximum where it is larger."""
+    """The current speed and width of a PCIe link, with a larger maximum: "32.0 GT/s x8 of x16"."""
     speed, width = pcie.get("speed", "").removesuffix(" PCIe"), pcie.get("width", "")
     most_speed, most_width = pcie.get("speed_at_most", speed).removesuffix(" PCIe"), pcie.get("width_at_most", width)
     if not speed and not width:
@@ -106,8 +106,8 @@ def pci_link(pcie: Mapping[str, str]) -> str:
 
 
 def state_lines(record: Record) -> Iterator[str]:
-    """The link classes between the devices of a record without measurements, and the state of each device."""
-    labels = record["topology"]["labels"][:MOST_DEVICES]
+    """Yields a table of link classes and states of devices, for a record without measurements."""
+    labels = record["topology"]["labels"][:MAX_DEVICES]
     facts = {device["label"]: state_of(device) for device in record["devices"]}
     names = [name for name in STATE_HEADS if any(of[name] for of in facts.values())]
     classes = record["topology"]["link_class"]
@@ -116,16 +116,16 @@ def state_lines(record: Record) -> Iterator[str]:
         return
     rows = [("", *(labels if has_classes else []), *(STATE_HEADS[name] for name in names))]
     for at, label in enumerate(labels):
-        cells = [word or "?" for word in classes[at][:MOST_DEVICES]] if has_classes else []
+        cells = [word or "?" for word in classes[at][:MAX_DEVICES]] if has_classes else []
         of = facts.get(label, dict.fromkeys(STATE_HEADS, ""))
         rows.append((label, *cells, *(of[name] for name in names)))
     yield from aligned_rows(rows)
-    if len(record["topology"]["labels"]) > MOST_DEVICES:
-        yield f"and {len(record['topology']['labels']) - MOST_DEVICES} more devices"
+    if len(record["topology"]["labels"]) > MAX_DEVICES:
+        yield f"and {len(record['topology']['labels']) - MAX_DEVICES} more devices"
 
 
 def state_of(device: Record) -> dict[str, str]:
-    """The facts of a device in addition to its links, by the keys of STATE_HEADS; "" if not known."""
+    """{key of STATE_HEADS: fact} of a device; "" if unknown."""
     state, nics = device.get("state", {}), device["nics"]
     active, links = state.get("nvlinks_active", ""), state.get("nvlinks", "")
     near = nics[0] if len(nics) == 1 else f"{len(nics)} adapters"
@@ -137,17 +137,17 @@ def state_of(device: Record) -> dict[str, str]:
 
 
 def device_table(record: Record, marked: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """The devices of a record on the page: of many, the devices that differ are first, and all are folded.
+    """The values for the page's template about devices. Many devices are folded, and devices that differ are listed.
 
-    marked: {device: why it is at fault}.
+    marked: {device: texts of its marks}, see `machine.marked_devices`.
     """
     devices = record["devices"]
     rows = [{name: "–" if one[name] in (None, "") else one[name] for name in DEVICE_COLUMNS} for one in devices]
-    if len(devices) <= MOST_UNFOLDED:
-        return {"devices": rows, "folded": "", "odd": []}
+    if len(devices) <= MAX_UNFOLDED:
+        return {"devices": rows, "folded": "", "different": []}
     nodes = len({device["node"] for device in devices})
     folded = f"All {len(devices):,} devices" + (f" of {nodes:,} nodes" if nodes > 1 else "")
-    usual, odd = usual_facts(devices), []
+    usual, different = usual_facts(devices), []
     for row, device in zip(rows, devices, strict=True):
         facts = facts_of(device)
         why = [
@@ -156,19 +156,24 @@ def device_table(record: Record, marked: Mapping[str, Sequence[str]]) -> dict[st
             if facts.get(name) != most
         ]
         if why := [*marked.get(device["label"], ()), *why]:
-            odd.append({**row, "why": "; ".join(why)})
-    return {"devices": rows, "folded": folded, "odd": odd[:MOST_ODD], "more": max(0, len(odd) - MOST_ODD)}
+            different.append({**row, "why": "; ".join(why)})
+    return {
+        "devices": rows,
+        "folded": folded,
+        "different": different[:MAX_DIFFERENT],
+        "more": max(0, len(different) - MAX_DIFFERENT),
+    }
 
 
 def facts_of(device: Record) -> dict[str, str]:
-    """The facts of a device that can be compared with those of the other devices."""
+    """{name: fact} of a device, for facts that are comparable between devices."""
     facts = {name: fact for name, fact in device["part"].items() if name not in UNIQUE}
-    facts |= {name: fact for name, fact in device.get("state", {}).items() if name not in RESTLESS}
+    facts |= {name: fact for name, fact in device.get("state", {}).items() if name not in CHANGING}
     return {"model": device["name"], **facts}
 
 
 def usual_facts(devices: Sequence[Record]) -> dict[str, str]:
-    """{name: the fact of more than half of the devices}, for facts that are not equal for all."""
+    """{name: fact of more than half of the devices}, for facts that differ between devices."""
     counts: dict[str, Counter[str]] = {}
     for device in devices:
         for name, fact in facts_of(device).items():

@@ -1,7 +1,7 @@
-"""A page as one HTML file that needs nothing else: no scripts, no fonts, no pictures from elsewhere.
+"""Renders a page as a single HTML file, without scripts, and without external fonts and pictures.
 
-Whatever comes from a machine is escaped by the template engine, and the page forbids the browser to load or run
-anything (a Content-Security-Policy that allows its own style sheet, by hash, and pictures inside the page).
+The template engine escapes all texts from machines. A Content-Security-Policy allows only the page's style sheet (by
+hash) and embedded pictures, so that the browser loads and runs nothing else.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ..errors import clean
 from ..invocation import runnable
 
 TEMPLATES = Path(__file__).with_name("templates")
-#: Words in which a browser would end a line behind a dash: options of programs, and cells.
+#: Texts that a browser would break after a hyphen: options of programs, and cells.
 WHOLE = re.compile(r"(?<![\w-])--?[A-Za-z][a-z-]*|\b[\w:.]{1,24}-&gt;[\w:.]{1,24}")
 
 
 def rendered(template: str, sheet: str = "page.css", **values: Any) -> str:
-    """A rendered template of this package with a style sheet."""
+    """Renders a template of this package. sheet: its style sheet."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -42,10 +42,10 @@ def rendered(template: str, sheet: str = "page.css", **values: Any) -> str:
 
 
 def whole_options(text: str) -> Markup:
-    """A sentence whose options and cells ("gpu0->gpu1") stay on one line each."""
+    """A sentence as HTML, without line breaks inside options and cells ("gpu0->gpu1")."""
     return Markup(WHOLE.sub(r'<span class="option">\g<0></span>', str(escape(clean(runnable(text))))))
 
 
 def picture(png: bytes) -> str:
-    """A picture as a page holds it."""
+    """A picture in base64, as the page contains it."""
     return base64.b64encode(png).decode()

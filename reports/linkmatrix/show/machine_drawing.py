@@ -25,7 +25,7 @@ from .machine import (
     machine_from,
     merged_marks,
 )
-from .matrix_text import MOST_ENDPOINTS
+from .matrix_text import MAX_ENDPOINTS
 
 if TYPE_CHECKING:
     from ..runs.judging import Judged
@@ -81,7 +81,7 @@ def drawing(analysis: Analysis, tests: Sequence[Judged]) -> dict[str, Any] | Non
     """The values for the page's template about one machine; None if its record contains no connections."""
     record = max(words.records_of(tests), key=lambda one: len(one.get("adapters", [])))
     count = len(record["devices"])
-    if count < 2 or (count <= MOST_ENDPOINTS and not any(classes_of(record).values())):
+    if count < 2 or (count <= MAX_ENDPOINTS and not any(classes_of(record).values())):
         return None
     marks = merged_marks(analysis, tests)
     shown: dict[str, Any] = {
@@ -90,9 +90,9 @@ def drawing(analysis: Analysis, tests: Sequence[Judged]) -> dict[str, Any] | Non
         "classes": class_lines(record) if count <= MAX_COUNTED else [],
         "left_out": "",
     }
-    if count > MOST_ENDPOINTS:
+    if count > MAX_ENDPOINTS:
         where = "; the record has the link class of every pair" if record["topology"]["link_class"] else ""
-        return shown | {"left_out": f"{count} endpoints: above {MOST_ENDPOINTS} there is no drawing{where}."}
+        return shown | {"left_out": f"{count} endpoints: above {MAX_ENDPOINTS} there is no drawing{where}."}
     machine = machine_from(record)
     shapes, width, height = Canvas(machine, marks).drawn()
     size = {"wide": width > WIDE, "width": width, "height": height}

@@ -1,6 +1,6 @@
-"""The lines about a matrix that the terminal and the page share, and the colour of a value.
+"""The lines about a matrix that terminal and page share, and the colours of cells.
 
-Outputs show how much worse than expected a cell is, in both metrics: orange is worse, blue is better.
+Colours show deviations for bandwidths and latencies alike: orange is worse than expected, blue is better.
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ if TYPE_CHECKING:
     from ..runs.judging import Judged
     from .analysis import Analysis
 
-MOST_AXES = 4  # rows and columns that are named as the worst
-MOST_CELLS = 5  # listed cells of a matrix whose endpoints are described
-MOST_DESCRIBED = 4  # endpoints whose component and slot are listed
-MOST_ENDPOINTS = 16  # rows and columns of a table or a drawing; the record has all
-#: Least deviation of each step of colour, the worst step first; negative values are better than expected. A further
-#: step is better than all. The steps are those of common tolerances: 2 % for a class, 5 % for a cell, 10 % above noise.
+MAX_AXES = 4  # named worst rows, and columns
+MAX_CELLS = 5  # listed cells of a matrix
+MAX_DESCRIBED = 4  # endpoints of these cells whose component and slot are listed
+MAX_ENDPOINTS = 16  # rows and columns of a table or a drawing
+#: Least deviation of each step of colour, the worst step first; negative is better than expected. The last step has no
+#: limit. The limits are common tolerances: 2 % for a class, 5 % for a cell, 10 % above noise.
 DEVIATIONS = (0.10, 0.05, 0.02, -0.02, -0.05, -0.10)
-LEVELS = 8  # steps of a value between the ends of its scale
+LEVELS = 8  # steps of colour for measured values
 #: A scale spans at least this fraction on both sides of the median, so that noise does not look like a fault.
 NOISE = 0.10
 Scale = tuple[float, float]
 
 
 class Band(NamedTuple):
-    """A reference in the unit of its curve, and the limits of its tolerances; without a tolerance the value itself."""
+    """A reference and its limits, in the unit of its curve. Without a tolerance, the limit is the value."""
 
     low: float
     value: float
     high: float
 
 
-Bands = Mapping[str, Sequence[tuple[int, Band]]]  # link class → (place on the axis, band) in rising order
+Bands = Mapping[str, Sequence[tuple[int, Band]]]  # {link class: [(position on the axis, band)]} in rising order
 
 
 def title(result: Result) -> str:
-    """The quantity of a matrix, its size and how to read it, on one line."""
+    """The quantity of a matrix, its size, and the meaning of rows and columns, in one line."""
     unit, count = UNITS[result["unit"]], size(result["size_bytes"])
     return f"{result['quantity']} ({unit}), {count}{option_text(result)}, row = source, column = destination"
 
 
 def method_line(result: Result) -> str:
-    """Schedule, interference, samples and verification, on one line."""
+    """Schedule, interference, samples and verification, in one line."""
     schedule = result["schedule"]
     interference = schedule["interference"]
     rounds = f"{counted(schedule['rounds'], 'round')} of {counted(schedule['pairs_at_once'], 'pair')}"
@@ -73,11 +73,11 @@ def method_line(result: Result) -> str:
 
 
 def sampled(*results: Result) -> str:
-    """ "7 samples per cell" of one or several results. For a matrix in a file: the name of the file."""
+    """The number of samples of results: "7 samples per cell". For matrices in files: the names of the files."""
     matrices = [from_result(result) for result in results]
-    apart = [matrix.external.name for matrix in matrices if matrix.external is not None]
-    if apart:
-        return f"samples in {', '.join(apart)}"
+    files = [matrix.external.name for matrix in matrices if matrix.external is not None]
+    if files:
+        return f"samples in {', '.join(files)}"
     samples = np.concatenate([matrix.whole.numbers("samples").ravel() for matrix in matrices])
     samples = samples[np.isfinite(samples)]
     low, high = (int(samples.min()), int(samples.max())) if len(samples) else (0, 0)
@@ -85,14 +85,14 @@ def sampled(*results: Result) -> str:
 
 
 def verification(*results: Result) -> str:
-    """Whether the data of one or several results was verified, and which share of the data was compared."""
+    """Whether the data of results was verified, and the share of data that was compared."""
     states = list(dict.fromkeys(map(data_state, results)))
     compared = f" ({compared_share(results)})" if "data verified" in states and compared_share(results) else ""
     return " or ".join(states) + compared
 
 
 def data_state(result: Result) -> str:
-    """Whether the data of a result was compared and correct: "data verified", "no data to verify", …"""
+    """The state of the verification of a result: "data verified", "no data to verify", …"""
     if has_status(result, "corrupt"):
         cells = result.get("coverage", {}).get("wrong", [])
         wrong, compared = (sum(cell[key] for cell in cells) for key in ("wrong_samples", "samples"))
@@ -100,12 +100,12 @@ def data_state(result: Result) -> str:
     if result["size_bytes"] == 0:
         return "no data to verify"
     if result["verified"] is not None and not has_values(result):
-        return "no data verified"  # whatever the record contains: no cell has a value
+        return "no data verified"  # no cell has a value
     return {True: "data verified", False: "data not all verified", None: "data not verified"}[result["verified"]]
 
 
 def class_lines(one: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
-    """Minimum, median and maximum of each link class, with their shares of the typical value and of the limit."""
+    """A line per link class: minimum, median and maximum, and shares of the typical value and of the limit."""
     unit, known = matrix.matrix.unit, findings.class_shares(one.test.record or {}, result, matrix)
     return [
         ", ".join([summary_line(name, summary, unit), *([str(known[name])] if name in known else [])])
@@ -124,10 +124,11 @@ def typical_lines(judged: Iterable[Judged]) -> dict[str, list[str]]:
     return found
 
 
-def inside_lines(result: Result, matrix: MatrixVerdict) -> list[str]:
-    """The bandwidth between devices as a share of the copy inside a device, where both were measured.
+def local_copy_lines(result: Result, matrix: MatrixVerdict) -> list[str]:
+    """Lines about bandwidths between devices as a share of the copy inside a device, if both were measured.
 
-    Other programs count the bytes of such a copy twice, because it reads and writes the same memory.
+    Some programs count the bytes of a copy inside a device twice, as read and as written. The second share uses this
+    count.
     """
     classes = matrix.matrix.classes
     inside = classes.get("LOCAL")
@@ -143,7 +144,7 @@ def inside_lines(result: Result, matrix: MatrixVerdict) -> list[str]:
 
 
 def part_lines(result: Result, fit: bool = True) -> list[str]:
-    """A summary of each additional matrix of a test case, over all link classes.
+    """A line per part of a test case (an additional matrix): minimum, median and maximum over all link classes.
 
     fit: whether to include the bandwidth and overhead that were fitted over message sizes (keys "fit_…").
     """
@@ -157,39 +158,39 @@ def part_lines(result: Result, fit: bool = True) -> list[str]:
 
 
 def extremes(summary: ClassSummary, unit: str) -> list[str]:
-    """Minimum, median and maximum of a link class as texts with the decimals of their unit."""
+    """[minimum, median, maximum] of a link class as texts."""
     return [figure(value, DECIMALS[unit]) for value in (summary.low, summary.median, summary.high)]
 
 
 def summary_line(name: str, summary: ClassSummary, unit: str) -> str:
-    """ "NV18: min 395.62  median 395.89  max 396.08 GB/s (12 cells)"."""
+    """A summary as text: "NV18: min 395.62  median 395.89  max 396.08 GB/s (12 cells)"."""
     low, median, high = extremes(summary, unit)
     return f"{name}: min {low}  median {median}  max {high} {UNITS[unit]} ({counted(summary.count, 'cell')})"
 
 
 def axis_lines(matrix: MatrixVerdict) -> list[str]:
-    """The worst rows and columns, by how much the median of their cells is worse than expected."""
+    """Lines about the worst rows and columns, with the deviations of their medians."""
     lines = []
     labels = (matrix.matrix.rows, matrix.matrix.columns)
     for word, names, off in zip(("rows", "columns"), labels, matrix.axis_medians(), strict=True):
-        order = sorted(range(len(names)), key=lambda at, off=off: -off[at])[:MOST_AXES]
+        order = sorted(range(len(names)), key=lambda at, off=off: -off[at])[:MAX_AXES]
         sign = 100 if matrix.matrix.unit == "us" else -100
         percent = {at: round(sign * float(off[at]), 1) for at in order}
-        told = [f"{names[at]} {percent[at]:+.1f} %" for at in order if percent[at] and off[at] > 0]
-        told = told or [f"{names[order[0]]} with less than 0.1 %"]
-        lines.append(f"worst {word} (median of their cells, compared with the expected value): {', '.join(told)}")
+        texts = [f"{names[at]} {percent[at]:+.1f} %" for at in order if percent[at] and off[at] > 0]
+        texts = texts or [f"{names[order[0]]} with less than 0.1 %"]
+        lines.append(f"worst {word} (median of their cells, compared with the expected value): {', '.join(texts)}")
     return lines
 
 
-def marked_cells(matrix: MatrixVerdict, most: int = MOST_CELLS) -> list[str]:
-    """A line for each cell that is not PASS, the worst first; not for cells that lack only a reference."""
+def marked_cells(matrix: MatrixVerdict, most: int = MAX_CELLS) -> list[str]:
+    """A line per cell that is not PASS, the worst first, without measured cells that lack a reference."""
     marked, count = matrix.worst_cells(most)
     lines = [f"{WORDS[cell.verdict]}: {cell.reason}" for _, cell in marked]
     return lines + ([f"and {count - most} more"] if count > most else [])
 
 
 def finding_lines(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
-    """Lines about a matrix: findings, the components at the endpoints of its worst cells, and remeasurements."""
+    """Lines about a matrix: findings, endpoints of its worst cells, and remeasured cells."""
     return [
         *finding_sentences(analysis, one, result, matrix),
         *endpoint_lines(one, matrix),
@@ -198,26 +199,26 @@ def finding_lines(analysis: Analysis, one: Judged, result: Result, matrix: Matri
 
 
 def finding_sentences(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
-    """A sentence for each finding, marked if it is without references; not for processes that the cells name."""
+    """The sentences of the diagnosis, without sentences about disturbances, which cells contain."""
     disturbed = matrix.disturbed_sentences()
     return [text for text in analysis.diagnosis(one, result, matrix).marked_sentences if text not in disturbed]
 
 
 def endpoint_lines(one: Judged, matrix: MatrixVerdict) -> list[str]:
-    """The component and slot of each endpoint of the worst cells, as far as the record contains them.
+    """A line with component and slot per endpoint of the worst cells.
 
-    "gpu3: uuid GPU-…, serial 1654…; in node n7, module 4, pci 0000:1b:00.0". Host memory has no line.
+    Example: "gpu3: uuid GPU-…, serial 1654…; in node n7, module 4, pci 0000:1b:00.0". Host memory has no line.
     """
     record = one.test.record or {}
     devices = {device["label"]: device for device in record.get("devices", [])}
     serials = {node["name"]: node["serial"] for node in record.get("nodes", [])}
-    labels = dict.fromkeys(label for pair, _ in matrix.worst_cells(MOST_CELLS)[0] for label in pair)
-    worst = [label for label in labels if devices.get(label, {}).get("part")][:MOST_DESCRIBED]
+    labels = dict.fromkeys(label for pair, _ in matrix.worst_cells(MAX_CELLS)[0] for label in pair)
+    worst = [label for label in labels if devices.get(label, {}).get("part")][:MAX_DESCRIBED]
     return [described(device, serials) for label, device in devices.items() if label in worst]
 
 
 def described(device: Mapping[str, Any], serials: Mapping[str, str | None]) -> str:
-    """The line about one device in `endpoint_lines`."""
+    """The line about a device in `endpoint_lines`. serials: {node: serial number}."""
     place = dict(device["place"])
     node = place.pop("node", "")
     serial = serials.get(node)
@@ -228,62 +229,62 @@ def described(device: Mapping[str, Any], serials: Mapping[str, str | None]) -> s
 
 
 def deviation_step(worse: float) -> int:
-    """The step of a fraction by which a cell is worse than expected: 0 is the worst, len(DEVIATIONS) the best."""
+    """The step of colour of a deviation: 0 is the worst, len(DEVIATIONS) the best. worse: as a fraction."""
     return next((step for step, least in enumerate(DEVIATIONS) if worse >= least), len(DEVIATIONS))
 
 
 def level(value: float, scale: Scale, unit: str) -> int:
-    """The step of a value between the ends of a scale: 0, the worst end, to LEVELS - 1."""
+    """The step of colour of a measured value: 0 is the worst, LEVELS - 1 the best."""
     low, high = scale
     share = (value - low) / (high - low) if high > low else 0.5
     return min(max(int((1 - share if unit == "us" else share) * LEVELS), 0), LEVELS - 1)
 
 
-def scale_of(matrices: Iterable[Matrix]) -> Scale | None:
-    """(low, high) of matrices of one unit; None if nothing was measured."""
-    each = [matrix.whole.values for matrix in matrices]
-    values = np.concatenate([grid[np.isfinite(grid)] for grid in each]) if each else np.empty(0)
+def common_scale(matrices: Iterable[Matrix]) -> Scale | None:
+    """The scale (low, high) of matrices with the same unit; None if nothing was measured."""
+    grids = [matrix.whole.values for matrix in matrices]
+    values = np.concatenate([grid[np.isfinite(grid)] for grid in grids]) if grids else np.empty(0)
     if not len(values):
         return None
     middle = float(np.median(values))
     return min(float(values.min()), middle * (1 - NOISE)), max(float(values.max()), middle * (1 + NOISE))
 
 
-def key_of(result: Result) -> tuple[Any, ...]:
-    """Matrices with the same key share a scale: those of one quantity, size and path between the same endpoints."""
+def scale_key(result: Result) -> tuple[Any, ...]:
+    """The key of a result's scale. Results with the same quantity, size, path and type of endpoints share a scale."""
     kinds = [re.sub(r"\d+$", "", labels[0]) for labels in (result["rows"], result["columns"])]
     return result["unit"], result["quantity"], result["size_bytes"], result["peer_access"], *kinds
 
 
-def shared(judged: Sequence[Judged]) -> dict[tuple[Any, ...], Scale | None]:
-    """The scale of each key of the run."""
+def scales(judged: Sequence[Judged]) -> dict[tuple[Any, ...], Scale | None]:
+    """{key: scale} of a run; see `scale_key`."""
     groups: dict[tuple[Any, ...], list[Matrix]] = {}
     for one in judged:
         for result, matrix in one.matrices:
             if matrix.whole is not None:
-                groups.setdefault(key_of(result), []).append(matrix.matrix)
-    return {key: scale_of(matrices) for key, matrices in groups.items()}
+                groups.setdefault(scale_key(result), []).append(matrix.matrix)
+    return {key: common_scale(matrices) for key, matrices in groups.items()}
 
 
 def bands(points: Iterable[tuple[int, MatrixVerdict]]) -> Bands:
-    """The references of the link classes of matrices at their places on an axis."""
+    """The references of link classes along an axis. points: (position on the axis, matrix)."""
     found: dict[str, list[tuple[int, Band]]] = {}
-    for place, matrix in sorted(points, key=lambda point: point[0]):
+    for at, matrix in sorted(points, key=lambda point: point[0]):
         for name in matrix.matrix.classes:
             band = band_of(matrix, name)
             if band is not None:
-                found.setdefault(name, []).append((place, band))
+                found.setdefault(name, []).append((at, band))
     return found
 
 
 def band_of(matrix: MatrixVerdict, name: str) -> Band | None:
-    """The band of the references of all cells of a link class; None without references."""
+    """The band of the references of a link class; None without references."""
     judged = matrix.whole
     if judged is None or matrix.problem:
         return None
-    of_class = (judged.block.classes == matrix.matrix.class_names.index(name)) & np.isfinite(judged.value)
-    if not of_class.any():
+    members = (judged.block.classes == matrix.matrix.class_names.index(name)) & np.isfinite(judged.value)
+    if not members.any():
         return None
-    value = judged.value[of_class]
-    low, high = (np.where(np.isfinite(limit), limit, value) for limit in (judged.low[of_class], judged.high[of_class]))
+    value = judged.value[members]
+    low, high = (np.where(np.isfinite(limit), limit, value) for limit in (judged.low[members], judged.high[members]))
     return Band(float(low.min()), float(np.median(value)), float(high.max()))

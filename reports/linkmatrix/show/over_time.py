@@ -1,7 +1,8 @@
 """Values, components and slots over time, as text.
 
-A series is a sparkline of its runs, each change of level, and the recorded changes between runs. The history of a
-component or slot is its stays, the flags of runs, notes, and the result of a swap.
+A series is shown as a sparkline, its changes of level, and the recorded changes between runs. The history of a
+component or slot consists of its stays, flags, notes, and the result of a swap. A stay is a time for which a component
+was in a slot.
 """
 
 import statistics
@@ -23,13 +24,13 @@ if TYPE_CHECKING:
     import pandas
 
 BARS = "▁▂▃▄▅▆▇█"
-MOST_POINTS = 60  # of a sparkline
-MOST_CHANGES = 8  # changes of software, firmware or host that are printed; more mean that several hosts took turns
-FEWEST = 6  # runs in which a change of level can be found
+MAX_POINTS = 60  # of a sparkline
+MAX_CHANGES = 8  # printed changes of software, firmware or host, if the host changes
+MIN_RUNS = 6  # for changes of level
 
 
 class Point(NamedTuple):
-    """A value of a series, as a row of `runs.series.frame` has it."""
+    """A value of a series: the columns of `runs.series.frame` with these names."""
 
     started: str
     value: float
@@ -39,15 +40,15 @@ class Point(NamedTuple):
 
 
 def points_of(series: "pandas.DataFrame") -> list[Point]:
-    """The values of a series in the order of time."""
+    """The values of a series, in order of time."""
     return [Point(*row) for row in series[list(Point._fields)].itertuples(index=False, name=None)]
 
 
 def changed(points: Sequence[Point]) -> list[tuple[int, str]]:
-    """(index, "driver 580.1 -> 590.2") of each point with recorded changes since the point before."""
-    found = [(at, told) for at in range(1, len(points)) if (told := recorded_changes(points[at - 1], points[at]))]
+    """(index, text) of each point with recorded changes since the previous point: "driver 580.1 -> 590.2"."""
+    found = [(at, text) for at in range(1, len(points)) if (text := recorded_changes(points[at - 1], points[at]))]
     hosts = sum(points[at - 1].host != points[at].host for at in range(1, len(points)))
-    return found if len(found) <= MOST_CHANGES or not hosts else []
+    return found if len(found) <= MAX_CHANGES or not hosts else []
 
 
 def changes(points: Sequence[Point]) -> list[Change]:
@@ -57,18 +58,18 @@ def changes(points: Sequence[Point]) -> list[Change]:
 
 @cache
 def changes_of(values: tuple[float, ...]) -> list[Change]:
-    """The changes of level of these values. Cached, because the search takes a tenth of a second."""
+    """The changes of level of values. Cached, because the search takes 0.1 s."""
     return change_points(values)
 
 
 def worst_change(points: Sequence[Point], unit: str) -> float:
-    """The largest change of level for the worse, as a positive fraction; 0 without one."""
+    """The largest change of level to a worse value, as a positive fraction; 0 without a change."""
     found = (change.after / change.before - 1 for change in changes(points))
     return max([0.0, *(one if unit == "us" else -one for one in found)])
 
 
 def lines(points: Sequence[Point], unit: str) -> Iterator[str]:
-    """A sparkline, the range, each change of level with the recorded changes, and changes without effect."""
+    """Yields lines: sparkline, range, changes of level with recorded changes, and other recorded changes."""
     values = [point.value for point in points]
     decimals, shown = words.DECIMALS[unit], words.UNITS[unit]
     if len(points) == 1:
@@ -84,39 +85,39 @@ def lines(points: Sequence[Point], unit: str) -> Iterator[str]:
         before, after = points[change.at - 1], points[change.at]
         percent = 100 * (change.after / change.before - 1)
         worse = (percent > 0) == (unit == "us")
-        said = [one for one in (recorded_changes(before, after), process_changes(before, after)) if one]
-        told = ", ".join(said) or "no recorded change explains it"
+        causes = [one for one in (recorded_changes(before, after), process_changes(before, after)) if one]
+        text = ", ".join(causes) or "no recorded change explains it"
         yield (
             f"{'!' if worse else '+'} {figure(change.before, decimals)} -> {figure(change.after, decimals)} {shown}"
-            f" ({percent:+.1f} %) between {before.started[:16]} and {after.started[:16]}: {told}"
+            f" ({percent:+.1f} %) between {before.started[:16]} and {after.started[:16]}: {text}"
         )
-    for at, told in changed(points):
+    for at, text in changed(points):
         if at not in {change.at for change in found}:
-            yield f"  between {points[at - 1].started[:16]} and {points[at].started[:16]}: {told}"
+            yield f"  between {points[at - 1].started[:16]} and {points[at].started[:16]}: {text}"
 
 
 def recorded_changes(before: Point, after: Point) -> str:
-    """ "driver 580.1 -> 590.2"; "" without a recorded change."""
+    """The recorded changes between two points: "driver 580.1 -> 590.2"; "" without a change."""
     old, new = before.facts, after.facts
-    told = [
+    text = [
         f"{name} {old.get(name, 'none')} -> {new.get(name, 'none')}"
         for name in {**old, **new}
         if old.get(name) != new.get(name)
     ]
-    told += [f"host {before.host} -> {after.host}"] if before.host != after.host else []
-    return ", ".join(told)
+    text += [f"host {before.host} -> {after.host}"] if before.host != after.host else []
+    return ", ".join(text)
 
 
 def process_changes(before: Point, after: Point) -> str:
-    """The other processes that came or went between two runs; "" without any."""
+    """A clause about other processes that appeared or ended between two points; "" without a change."""
     if bool(before.beside) == bool(after.beside):
         return ""
     return f"from then on {after.beside}" if after.beside else f"until then {before.beside}"
 
 
 def sparkline(values: list[float]) -> str:
-    """The last values as bars; equal values are bars of medium height."""
-    last = values[-MOST_POINTS:]
+    """The last MAX_POINTS values as bars. Equal values are bars of medium height."""
+    last = values[-MAX_POINTS:]
     low, high = min(last), max(last)
     if high - low <= 1e-9 * abs(high):
         return BARS[3] * len(last)
@@ -128,7 +129,7 @@ UNNAMED = "records do not identify the component, so a swap is not detected"
 
 
 def part_history(found: Iterable[RunFlags], text: str, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:
-    """Lines about the component with this serial number or UUID; [] if no run contains it."""
+    """Lines about a component. text: its serial number or UUID. [] if no run contains the component."""
     every = list(found)
     ledger = read_runs(every, clean_runs, notes)
     wanted = [one for run in every for one in run.seen.values() if is_component(one, text)]
@@ -140,7 +141,7 @@ def part_history(found: Iterable[RunFlags], text: str, clean_runs: int, notes: S
 
 
 def slot_history(found: Iterable[RunFlags], wanted: Slot, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:
-    """Lines about the slots that match `wanted`; [] if no run contains one of them."""
+    """Lines about the slots that match `wanted`; [] if no run contains such a slot."""
     ledger = read_runs(found, clean_runs, notes)
     places = [key for key in ledger.kept if not isinstance(key, Component) and matches_slot(key, wanted)]
     return [
@@ -151,36 +152,39 @@ def slot_history(found: Iterable[RunFlags], wanted: Slot, clean_runs: int, notes
 
 
 def part_lines(ledger: Ledger, key: Key, notes: Sequence[Note], by_place: bool) -> Iterator[str]:
-    """A heading, a line per stay, note and move by time, and the flag and the result of a swap."""
+    """Yields a heading, lines about stays, notes and moves by time, the flag, and the result of a swap.
+
+    by_place: whether `key` is a slot.
+    """
     one = ledger.kept[key]
     yield part_headline(ledger, key, one)
     pairs = sorted(ledger.evidence.pairs[key], key=lambda pair: ledger.evidence.stays[pair].first)
-    said = [(ledger.evidence.stays[pair].first, stay_line(ledger, pair, by_place)) for pair in pairs]
-    said += [(note.when, note.sentence()) for note in notes]
-    said += move_sentences(ledger, pairs, by_place)
-    yield from (f"  {line}" for _, line in sorted(said, key=lambda item: item[0]))
+    events = [(ledger.evidence.stays[pair].first, stay_line(ledger, pair, by_place)) for pair in pairs]
+    events += [(note.when, note.sentence()) for note in notes]
+    events += move_sentences(ledger, pairs, by_place)
+    yield from (f"  {line}" for _, line in sorted(events, key=lambda item: item[0]))
     if one.oldest and one.newest:
         (scope, clean), when = one.scopes[0], one.oldest.since[:16].replace("T", " ")
-        of = units.counted(clean, "clean run")
-        yield f"  flagged since {when}, {of} of {scope} since the newest flag: {one.newest.reason}"
+        runs = units.counted(clean, "clean run")
+        yield f"  flagged since {when}, {runs} of {scope} since the newest flag: {one.newest.reason}"
     result = swap_result(ledger, one)
     if result:
         yield f"  {swap_sentence(result, one.last.kind)}"
 
 
 def part_headline(ledger: Ledger, key: Key, one: ComponentState) -> str:
-    """The heading of a component or slot: its name, the number of its runs, and how it is identified."""
+    """The heading of a component or slot: name, number of runs, and whether swaps are detected."""
     runs = f"{units.counted(one.seen, 'run')}, flagged in {one.flagged}"
     if not isinstance(key, Component):
         unnamed = "" if one.pair[0].word or one.last.label == one.last.node else f"; {UNNAMED}"
         return f"{slot_name(key)}: {runs}{unnamed}"
-    words = {"serial": "", "UUID": f"; {NO_SERIAL}" if one.last.kind == "GPU" else ""}
-    also = f" (UUID {one.last.uuid})" if key.word == "serial" and one.last.uuid else ""
-    return f"{one.last.kind} {key}{also}: {runs}{words.get(key.word, '')}"
+    remarks = {"serial": "", "UUID": f"; {NO_SERIAL}" if one.last.kind == "GPU" else ""}
+    uuid = f" (UUID {one.last.uuid})" if key.word == "serial" and one.last.uuid else ""
+    return f"{one.last.kind} {key}{uuid}: {runs}{remarks.get(key.word, '')}"
 
 
 def stay_line(ledger: Ledger, pair: Pair, by_place: bool) -> str:
-    """ "2026-11-01 to 2026-11-05 in n12/slot 3: 5 runs, flagged in 2, clean in 3"."""
+    """A stay as text: "2026-11-01 to 2026-11-05 in n12/slot 3: 5 runs, flagged in 2, clean in 3"."""
     stay = ledger.evidence.stays[pair]
     part, place = pair
     what = f"{ledger.kept[part].last.kind} {part}" if by_place else f"in {slot_name(place)}"
@@ -189,7 +193,7 @@ def stay_line(ledger: Ledger, pair: Pair, by_place: bool) -> str:
 
 
 def move_sentences(ledger: Ledger, pairs: Sequence[Pair], by_place: bool) -> list[tuple[str, str]]:
-    """(when, a sentence) of each change from a stay to the next that runs show by themselves."""
+    """[(time, sentence)] of the changes from a stay to the next stay."""
     found = []
     for before, after in zip(pairs, pairs[1:], strict=False):
         old, new = ledger.evidence.stays[before], ledger.evidence.stays[after]
@@ -197,8 +201,8 @@ def move_sentences(ledger: Ledger, pairs: Sequence[Pair], by_place: bool) -> lis
         if old.last >= new.first:
             between = f"by {new.first[:16]}".replace("T", " ")
         if by_place:
-            said = f"exchanged {between}: {before[0]} for {after[0]}"
+            text = f"exchanged {between}: {before[0]} for {after[0]}"
         else:
-            said = f"moved {between} from {slot_name(before[1])} to {slot_name(after[1])}"
-        found.append((new.first, f"{new.first[:10]} {said}"))
+            text = f"moved {between} from {slot_name(before[1])} to {slot_name(after[1])}"
+        found.append((new.first, f"{new.first[:10]} {text}"))
     return found

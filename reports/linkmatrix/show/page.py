@@ -15,7 +15,7 @@ from ..record.names import congestion_signs
 from ..runs.series import EarlierValues
 from . import html, machine_drawing, matrix_text, nodes, words
 from .analysis import MAX_WITH_EVIDENCE, Analysis
-from .collectives import Collective, groups, on_a_curve
+from .collectives import Collective, groups, results_on_curves
 from .devices import device_table
 from .machine import marked_devices, merged_marks
 from .page_matrix import shown_collective, shown_matrix
@@ -27,13 +27,16 @@ if TYPE_CHECKING:
     from ..runs.judging import Judged
     from .page_matrix import Picture
 
-LACKING = ("gone", "cell")  # topics of cells without a value, and of cells that no component explains
-MOST_LISTED, MOST_CASES = 100, 6  # findings, and test cases of a finding
+WITHOUT_COMPONENT = ("gone", "cell")  # topics of findings that flag no component
+MAX_LISTED, MAX_CASES = 100, 6  # findings, and test cases of a finding
 CURVES = "curves"  # anchor
 PASSED = words.WORDS[Verdict.PASS]
-MOST_OPEN, MOST_STEPS = 2, 3  # findings and steps that are not folded: the answer fits the first screen of a phone
-MOST_CONTENTS = 6  # test cases in the list of contents
-MOST_MATRICES = 64  # that are drawn, of several nodes the worst; the records have all
+MAX_OPEN, MAX_STEPS = (
+    2,
+    3,
+)  # findings and steps that are not folded, so that the answer fits the first screen of a phone
+MAX_CONTENTS = 6  # test cases in the list of contents
+MAX_MATRICES = 64  # drawn matrices of a run on several nodes, the worst first
 BACKENDS = {
     "cuda": "cuda: copies of GPUs",
     "host": "host: copies of pinned threads of the processor",
@@ -44,7 +47,7 @@ BACKENDS = {
 
 
 class Section(NamedTuple):
-    """A matrix or a collective with its anchor on the page, CURVES if only a curve shows it."""
+    """A matrix or a collective. anchor: on the page; CURVES if only a curve shows the matrix."""
 
     anchor: str
     one: Judged
@@ -55,23 +58,22 @@ class Section(NamedTuple):
 def render(analysis: Analysis, picture: Picture, curves: Sequence[tuple[str, bytes]] = ()) -> str:
     """The page of a run.
 
-    picture: makes the PNG of a map of a matrix that is too large for a table
-    curves: (caption, PNG) of test cases that were measured in several sizes or shapes; of those, only the last matrix
-    of each is shown
+    picture: draws a map of a matrix that is too large for a table.
+    curves: (caption, PNG) of test cases with several sizes. The page shows only the last matrix of a curve.
     """
     judged = analysis.judged
     assert analysis.run is not None
-    entries, earlier, scales = analysis.node_entries, EarlierValues(analysis.run), matrix_text.shared(judged)
+    entries, earlier, scales = analysis.node_entries, EarlierValues(analysis.run), matrix_text.scales(judged)
     sections = sections_of(judged)
     drawn = worst_sections(sections, several_nodes=bool(entries))
     matrices = [
-        shown_matrix(analysis, anchor, one, *shown, picture, scales.get(matrix_text.key_of(shown[0])), earlier)
-        | {"name": name_of(one, shown[0], bool(entries))}
+        shown_matrix(analysis, anchor, one, *shown, picture, scales.get(matrix_text.scale_key(shown[0])), earlier)
+        | {"name": section_title(one, shown[0], bool(entries))}
         for anchor, one, shown, _ in drawn
         if not isinstance(shown, Collective)
     ]
     drawings = machine_drawing.drawings(analysis)
-    rows = overview(judged, sections, of_nodes=not entries)
+    rows = overview(judged, sections, with_nodes=not entries)
     passed = [row for row in rows if row["word"] == PASSED]
     return html.rendered(
         "page.html",
@@ -91,7 +93,7 @@ def render(analysis: Analysis, picture: Picture, curves: Sequence[tuple[str, byt
         curves=[(caption, html.picture(png)) for caption, png in curves],
         collectives=[shown_collective(one.anchor, one.shown) for one in drawn if isinstance(one.shown, Collective)],
         matrices=matrices,
-        most_endpoints=matrix_text.MOST_ENDPOINTS,
+        max_endpoints=matrix_text.MAX_ENDPOINTS,
         commands=[line for line in analysis.repeat_all() if line not in analysis.commands],
         legend=[{**marks(one), "means": MEANINGS[one], "step": words.next_step(one)} for one in words.ORDER],
         origin=f"Made by linkmatrix from {analysis.run.path.name}.",
@@ -99,13 +101,13 @@ def render(analysis: Analysis, picture: Picture, curves: Sequence[tuple[str, byt
 
 
 def answer(analysis: Analysis) -> dict[str, Any]:
-    """The top of the page: the findings with their evidence, the next steps, and the commands to run again."""
+    """The values of the top of the page: findings with evidence, next steps, and commands that measure again."""
     found = analysis.findings
-    of_components = [one for one in found if one.topic in SLOW]
+    slow = [one for one in found if one.topic in SLOW]
     title = "What was found"
-    if any(one.verdict is Verdict.FAIL for one in of_components):
+    if any(one.verdict is Verdict.FAIL for one in slow):
         title = "What is at fault"
-    elif any(one.topic not in LACKING for one in of_components):  # without references nothing is at fault yet
+    elif any(one.topic not in WITHOUT_COMPONENT for one in slow):  # without references, nothing is FAIL
         title = "What is suspect"
     return {
         "found": [
@@ -115,9 +117,9 @@ def answer(analysis: Analysis) -> dict[str, Any]:
         "found_title": title,
         "more_found": max(0, len(found) - MAX_FINDINGS),
         "assessment": " ".join(analysis.assessment),
-        "open_findings": MOST_OPEN,
+        "open_findings": MAX_OPEN,
         "steps": analysis.all_steps,
-        "open_steps": MOST_STEPS,
+        "open_steps": MAX_STEPS,
         "again": analysis.commands,
         "tally": words.verdict_tally(analysis.judged) + ".",
     }
@@ -126,7 +128,7 @@ def answer(analysis: Analysis) -> dict[str, Any]:
 def contents(
     analysis: Analysis, drawn: Sequence[Section], drawings: Sequence[dict[str, Any]], has_nodes: bool, has_curves: bool
 ) -> Iterator[tuple[str, str]]:
-    """(anchor, text) of the list of contents: the sections in the order of the page, and the worst test cases."""
+    """Yields (anchor, text) for the list of contents: the sections, and the worst test cases."""
     connected = ("topology", "How it is connected")
     if drawings and drawings[0]["marked"]:
         yield connected
@@ -138,7 +140,7 @@ def contents(
     if has_curves:
         yield CURVES, "Curves"
     bad = [one for one in drawn if one.verdict >= Verdict.DISTURBED]
-    yield from ((one.anchor, testcase_of(one)) for one in bad[:MOST_CONTENTS])
+    yield from ((one.anchor, testcase_of(one)) for one in bad[:MAX_CONTENTS])
     yield "provenance", "Machine and software"
     yield "reading", "How to read this page"
 
@@ -150,19 +152,19 @@ def testcase_of(section: Section) -> str:
 
 
 def problems(analysis: Analysis) -> list[dict[str, Any]]:
-    """Each finding with the test cases that show it, the most urgent first, and the notes of the run."""
+    """The rows of "Findings and notes": findings with their test cases, and notes of the run."""
     shown = []
-    for one in analysis.findings[:MOST_LISTED]:
-        cases = [f"test cases: {', '.join(units.first(one.testcases, MOST_CASES))}"] if len(one.testcases) > 1 else []
+    for one in analysis.findings[:MAX_LISTED]:
+        cases = [f"test cases: {', '.join(units.first(one.testcases, MAX_CASES))}"] if len(one.testcases) > 1 else []
         shown.append({**marks(one.verdict), "name": one.component, "reasons": [one.text, *cases]})
-    more = [f"{rest} more findings"] if (rest := len(analysis.findings) - MOST_LISTED) > 0 else []
+    more = [f"{rest} more findings"] if (rest := len(analysis.findings) - MAX_LISTED) > 0 else []
     if analysis.run is not None and (notes := [*more, *analysis.run.notes]):
         shown.append({**marks(Verdict.INCOMPLETE), "name": analysis.run.path.name, "reasons": notes})
     return shown
 
 
-def name_of(one: Judged, result: Result, several_nodes: bool) -> str:
-    """ "n17: device_local_copy, 1 MiB" of a matrix; the node of several nodes, and the size of several sizes."""
+def section_title(one: Judged, result: Result, several_nodes: bool) -> str:
+    """The title of a matrix: "n17: device_local_copy, 1 MiB"; node and size only if there are several."""
     node = words.node_of(one) if several_nodes else ""
     several = sum(other["testcase"] == result["testcase"] for other, _ in one.matrices) > 1
     size = f", {units.size(result['size_bytes'])}" if several else ""
@@ -170,11 +172,11 @@ def name_of(one: Judged, result: Result, several_nodes: bool) -> str:
 
 
 def sections_of(judged: list[Judged]) -> list[Section]:
-    """Each matrix and collective of the run, in its order."""
+    """The sections of a run: its matrices and collectives, in order."""
     found: list[Section] = []
     counts = Counter[str]()
     for one in judged:
-        on_curves = [] if one.test.record is None else on_a_curve(one.test.record)
+        on_curves = [] if one.test.record is None else results_on_curves(one.test.record)
         for shown in groups(one):
             if isinstance(shown, Collective):
                 kind, verdict = "c", shown.verdict
@@ -187,19 +189,19 @@ def sections_of(judged: list[Judged]) -> list[Section]:
 
 
 def worst_sections(sections: Sequence[Section], several_nodes: bool) -> list[Section]:
-    """The sections that are drawn, the worst first: of several nodes MOST_MATRICES at most; without curves."""
+    """The drawn sections, the worst first. Up to MAX_MATRICES for a run on several nodes."""
     order = sorted((one for one in sections if one.anchor != CURVES), key=lambda one: -one.verdict)
-    return order[:MOST_MATRICES] if several_nodes else order
+    return order[:MAX_MATRICES] if several_nodes else order
 
 
 def drawn_matrices(analysis: Analysis) -> list[tuple[Judged, Result, MatrixVerdict]]:
-    """The matrices that the page draws, the worst first."""
+    """(test, result, verdicts) of the matrices that the page draws, the worst first."""
     drawn = worst_sections(sections_of(analysis.judged), several_nodes=bool(analysis.node_entries))
     return [(one, *shown) for _, one, shown, _ in drawn if not isinstance(shown, Collective)]
 
 
 def fleet_table(entries: list[nodes.Entry], drawn: int) -> dict[str, Any]:
-    """Nodes × test cases, the worst node first."""
+    """The values of the table nodes × test cases. drawn: number of drawn matrices."""
     names, rows = nodes.by_node(entries)
     return {
         "names": names,
@@ -209,7 +211,7 @@ def fleet_table(entries: list[nodes.Entry], drawn: int) -> dict[str, Any]:
 
 
 def shown_entry(entry: nodes.Entry | None) -> dict[str, str]:
-    """A node's test case in the table."""
+    """A cell of the table nodes × test cases. None: the node did not run the test case."""
     if entry is None:
         return {"text": "not run", "title": "", **marks(Verdict.INCOMPLETE)}
     text = entry.text if entry.value is not None or entry.verdict is Verdict.PASS else "nothing measured"
@@ -217,38 +219,38 @@ def shown_entry(entry: nodes.Entry | None) -> dict[str, str]:
     return {"text": text, "title": entry.reason or pair, **marks(entry.verdict)}
 
 
-def overview(judged: list[Judged], sections: Sequence[Section], of_nodes: bool = True) -> list[dict[str, Any]]:
-    """One row for each link class of each matrix, and one for each test without a matrix, the worst first.
+def overview(judged: list[Judged], sections: Sequence[Section], with_nodes: bool = True) -> list[dict[str, Any]]:
+    """The rows of the overview, the worst first: per link class of a matrix, and per test without a matrix.
 
-    of_nodes: with tests of one node; without them if there is a table of nodes
+    with_nodes: whether to include tests of a single node. If there is a table of nodes, they are left out.
     """
     rows: list[dict[str, Any]] = []
     for anchor, one, shown, verdict in sections:
-        if not of_nodes and words.node_of(one):
+        if not with_nodes and words.node_of(one):
             continue
         if isinstance(shown, Collective):
             rows += collective_rows(anchor, shown)
         else:
             rows += overview_rows(anchor, verdict, *shown)
     for one in judged:
-        if (of_nodes or not words.node_of(one)) and one.verdict_beyond_cells is not None:
+        if (with_nodes or not words.node_of(one)) and one.verdict_beyond_cells is not None:
             reason = "; ".join(one.reasons) or "as expected"
             rows.append({**marks(one.verdict), "name": one.test.name, "anchor": "", "quantity": reason})
     severity = {word: verdict for verdict, word in words.WORDS.items()}
     return sorted(rows, key=lambda row: (-severity[row["word"]], not row.get("lacks", True)))
 
 
-def collective_rows(place: str, one: Collective) -> list[dict[str, Any]]:
-    """The rows of a collective, one per way, without a median, because the sizes differ."""
+def collective_rows(anchor: str, one: Collective) -> list[dict[str, Any]]:
+    """The rows of a collective, per group of columns. They have no median, because sizes differ."""
     result = one.sizes[0][0]
-    states = dict.fromkeys(matrix_text.data_state(of_size).removeprefix("data ") for of_size, _ in one.sizes)
+    states = dict.fromkeys(matrix_text.data_state(result).removeprefix("data ") for result, _ in one.sizes)
     verified = " or ".join(states)
-    common = {**marks(one.verdict), "name": one.name, "anchor": place, "unit": words.UNITS[one.unit]}
-    common |= {"quantity": f"{result['quantity']}, {one.sizes_said()}", "median": "–", "verified": verified}
+    common = {**marks(one.verdict), "name": one.name, "anchor": anchor, "unit": words.UNITS[one.unit]}
+    common |= {"quantity": f"{result['quantity']}, {one.size_range()}", "median": "–", "verified": verified}
     common["lacks"] = any(lacks_more(matrix) for _, matrix in one.sizes)
     return [
-        {**common, "link_class": way, "low": ends[0] if ends else "–", "high": ends[-1] if ends else "–"}
-        for way, ends in one.ends().items()
+        {**common, "link_class": name, "low": ends[0] if ends else "–", "high": ends[-1] if ends else "–"}
+        for name, ends in one.extremes().items()
     ]
 
 
@@ -258,7 +260,7 @@ def lacks_more(matrix: MatrixVerdict) -> bool:
 
 
 def overview_rows(anchor: str, verdict: Verdict, result: Result, matrix: MatrixVerdict) -> list[dict[str, Any]]:
-    """The rows of one matrix; one that was not measured has a row too."""
+    """The rows of a matrix, per link class. An unmeasured matrix has one row."""
     common = {**marks(verdict), "name": result["testcase"], "anchor": anchor, "quantity": result["quantity"]}
     if result.get("blocks"):
         common["name"] += f", {units.counted(result['blocks'], 'block')}"
@@ -273,7 +275,7 @@ def overview_rows(anchor: str, verdict: Verdict, result: Result, matrix: MatrixV
 
 
 def machines(analysis: Analysis) -> list[dict[str, Any]]:
-    """The facts of each machine and back end of the run, once."""
+    """The values about each machine and back end of a run."""
     found, suspects = [], merged_marks(analysis, analysis.judged)
     for one, *_ in analysis.machines:
         record = one.test.record or {}
@@ -282,9 +284,9 @@ def machines(analysis: Analysis) -> list[dict[str, Any]]:
 
 
 def facts(one: Judged, record: dict[str, Any]) -> list[tuple[str, str]]:
-    """The facts of one record, as (name, value)."""
+    """The facts of a record, as (name, value)."""
     host = record["host"]
-    of_rank = " for rank 0" if record["backend"] in ("mpi", "ipc") else ""  # it may be bound to fewer than there are
+    of_rank = " for rank 0" if record["backend"] in ("mpi", "ipc") else ""  # rank 0 may be bound to some of the cores
     cores, numa = units.counted(host["cores"], "core"), units.counted(host["numa"], "NUMA node")
     known = [
         ("measured", words.measured(record)),
@@ -301,14 +303,14 @@ def facts(one: Judged, record: dict[str, Any]) -> list[tuple[str, str]]:
             "; ".join(f"{source}: {', '.join(values)}" for source, values in matrix_text.typical_lines([one]).items()),
         ),
         ("signs of congestion", "; ".join(congestion_signs(record))),
-        ("other processes", "; ".join(dict.fromkeys(others_of(record)))),
+        ("other processes", "; ".join(dict.fromkeys(disturbance_texts(record)))),
         ("ignored processes", words.ignored_line([record]).partition(": ")[2]),
         ("notes", "; ".join(record["notes"])),
     ]
     return [fact for fact in known if fact[1]]
 
 
-def others_of(record: dict[str, Any]) -> Iterator[str]:
-    """A sentence for each disturbance of the record's results and of its soak."""
+def disturbance_texts(record: dict[str, Any]) -> Iterator[str]:
+    """Yields a sentence per disturbance of a record's results and soak."""
     for holder in (*record["results"], *([record["soak"]] if "soak" in record else [])):
         yield from disturbance_sentences(holder)

@@ -1,8 +1,8 @@
-"""A matrix and a collective for the template of the page: two maps as tables, the worst cells, and sentences.
+"""Matrices and collectives for the template of the page: two maps as tables, the worst cells, and sentences.
 
-The colour of a cell is a class of the style sheet, and its figure is in the cell: nothing is shown by colour alone, and
-the tables can be copied, searched, printed and read aloud. A cell is expected to have its reference, or the baseline of
-its link class.
+Each cell of a map contains its value. Its colour is a class of the style sheet. No information is in colours alone, and
+the tables can be copied, searched, printed and read aloud. The expected value of a cell is its reference, otherwise the
+baseline of its link class.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..judge.verdicts import Verdict
 from ..record import units
 from ..record.units import counted, figure
 from . import html, matrix_text, words
-from .matrix_text import DEVIATIONS, LEVELS, MOST_ENDPOINTS, NOISE, Scale, deviation_step, level
+from .matrix_text import DEVIATIONS, LEVELS, MAX_ENDPOINTS, NOISE, Scale, deviation_step, level
 from .words import Cell, marks
 
 if TYPE_CHECKING:
@@ -29,30 +29,30 @@ if TYPE_CHECKING:
     from .analysis import Analysis
     from .collectives import Collective
 
-    Picture = Callable[[MatrixVerdict, str], bytes]  # (matrix, ABSOLUTE or DEVIATION) → a PNG, empty for none
-    History = Callable[[Pair], list[float]]  # the values of a cell in earlier runs, the oldest first
+    Picture = Callable[[MatrixVerdict, str], bytes]  # (matrix, ABSOLUTE or DEVIATION) → PNG, b"" for none
+    History = Callable[[Pair], list[float]]  # cell → its values in earlier runs, the oldest first
 
-MOST_LINES = 10  # cells that are listed for one matrix
-MOST_WORST = 10  # cells of the table of the worst
-WORTH = DEVIATIONS[2]  # by how much a cell that only lacks a reference is worse than its class, to be listed
-WIDTH, HEIGHT, MARGIN = 96, 22, 3  # of a picture of earlier values, in CSS pixels
-LEAST_OF_AXIS = 3  # rows and columns, from which on their medians are shown
+MAX_LINES = 10  # listed cells of a matrix, without a table of the worst cells
+MAX_WORST = 10  # cells in the table of the worst cells
+MIN_DEVIATION = DEVIATIONS[2]  # of a listed cell without a reference
+WIDTH, HEIGHT, MARGIN = 96, 22, 3  # of a sparkline, in CSS pixels
+MIN_AXIS = 3  # rows and columns of a map with medians
 ABSOLUTE, DEVIATION = "absolute", "deviation"
 NOT_APPLICABLE: dict[str, str] = {"text": "–", "class": "na", "title": "", "glyph": "", "word": ""}
-MEDIANS = "median"  # head of the row and the column that have the medians of the others
-NOTHING = "–"
+MEDIANS = "median"  # head of the row and of the column with medians
+DASH = "–"
 
 
 class Step(NamedTuple):
-    """A colour of a legend: its style class, and its meaning."""
+    """A colour of a legend. style: class of the style sheet."""
 
     style: str
     text: str
 
 
 def fits(result: Result, matrix: MatrixVerdict) -> bool:
-    """Whether a matrix is shown by tables, and not by pictures."""
-    return max(len(result["rows"]), len(result["columns"])) <= MOST_ENDPOINTS and matrix.whole is not None
+    """Whether a matrix is shown as tables, not as pictures."""
+    return max(len(result["rows"]), len(result["columns"])) <= MAX_ENDPOINTS and matrix.whole is not None
 
 
 def shown_matrix(
@@ -65,9 +65,10 @@ def shown_matrix(
     scale: Scale | None,
     earlier: EarlierValues,
 ) -> dict[str, Any]:
-    """The content of the page about one matrix.
+    """The values for the page's template about a matrix.
 
-    scale: (low, high) of its colours; None if nothing was measured. earlier: the values of its cells in earlier runs.
+    scale: (low, high) of its colours; None if nothing was measured.
+    earlier: the values of its cells in earlier runs.
     """
     summary = "; ".join(matrix_text.class_lines(one, result, matrix))
     verdict, small = one.matrix_verdict(matrix), fits(result, matrix)
@@ -78,9 +79,9 @@ def shown_matrix(
             f"drawn: {len(drawn)} of {len(matrix.matrix.rows)} endpoints, the worst and some healthy endpoints"
         )
     cells = worst_table(result, matrix, lambda pair: earlier.values(one.test, result, pair))
-    lines += [] if cells else matrix_text.marked_cells(matrix, MOST_LINES)
+    lines += [] if cells else matrix_text.marked_cells(matrix, MAX_LINES)
     lines += matrix_text.finding_lines(analysis, one, result, matrix)
-    lines += matrix_text.inside_lines(result, matrix) + matrix_text.part_lines(result)
+    lines += matrix_text.local_copy_lines(result, matrix) + matrix_text.part_lines(result)
     return {
         **marks(verdict),
         "anchor": anchor,
@@ -98,30 +99,30 @@ def shown_matrix(
 
 
 def pictures(matrix: MatrixVerdict, picture: Picture) -> list[tuple[str, str]]:
-    """(caption, PNG in base64) of the two maps of a matrix that is too large for tables."""
+    """(caption, PNG in base64) of the maps of a matrix that is too large for tables."""
     than = "references" if matrix.compared else f"{matrix.baseline} of the link class"
     texts = {DEVIATION: f"Deviation of each cell from {than}", ABSOLUTE: "Measured value of each cell"}
     return [(text, html.picture(png)) for what, text in texts.items() if (png := picture(matrix, what))]
 
 
-def shown_collective(place: str, one: Collective) -> dict[str, Any]:
-    """The content of the page about one collective."""
+def shown_collective(anchor: str, one: Collective) -> dict[str, Any]:
+    """The values for the page's template about a collective."""
     return {
         **marks(one.verdict),
-        "anchor": place,
+        "anchor": anchor,
         "folded": one.verdict is Verdict.PASS,
         "name": one.name,
         "title": one.title(),
         "how": one.how(),
-        "ways": one.ways,
+        "column_groups": one.column_groups,
         "columns": one.columns,
         "rows": [(size, [shown_figure(cell) for cell in cells]) for size, cells in one.lines()],
-        "lines": one.said(MOST_LINES),
+        "lines": one.remarks(MAX_LINES),
     }
 
 
 def shown_figure(cell: Cell) -> dict[str, str]:
-    """The text, tooltip and marks of one cell in the table of a collective."""
+    """Text, tooltip and marks of a cell in the table of a collective."""
     if cell.verdict is None:
         return {"text": cell.text, "title": "", "class": "", "glyph": "", "word": ""}
     return {"text": cell.text, "title": cell.reason, **marks(cell.verdict)}
@@ -154,45 +155,45 @@ def measured_cell(result: Result, matrix: MatrixVerdict, row: int, column: int, 
     decimals, unit = words.DECIMALS[result["unit"]], words.UNITS[result["unit"]]
     cell = matrix.cells.get((result["rows"][row], result["columns"][column]))
     verdict = cell.verdict if cell is not None else Verdict.INCOMPLETE
-    said = [f"{result['rows'][row]}->{result['columns'][column]}: {words.WORDS[verdict]}"]
-    said += [cell.reason] if cell is not None and cell.reason else []
+    title = [f"{result['rows'][row]}->{result['columns'][column]}: {words.WORDS[verdict]}"]
+    title += [cell.reason] if cell is not None and cell.reason else []
     if low == low and high == high:
-        said.append(f"median between {figure(low, decimals)} and {figure(high, decimals)} {unit}")
+        title.append(f"median between {figure(low, decimals)} and {figure(high, decimals)} {unit}")
     if samples > 0:
-        said.append(units.counted(int(samples), "sample"))
-    there = status == "ok" and value == value
+        title.append(units.counted(int(samples), "sample"))
+    has_value = status == "ok" and value == value
     look = marks(verdict)
-    colour = f"a{level(value, scale, result['unit'])}" if there else "gone"
+    colour = f"a{level(value, scale, result['unit'])}" if has_value else "gone"
     return look | {
-        "text": figure(value, decimals) if there else status,
-        "title": "; ".join(said),
+        "text": figure(value, decimals) if has_value else status,
+        "title": "; ".join(title),
         "class": f"{look['class']} {colour}",
     }
 
 
 def deviations(result: Result, matrix: MatrixVerdict) -> dict[str, Any]:
-    """The map of deviations from the expected values in percent, with the medians of rows and columns."""
+    """The map of deviations from expected values in percent, with medians of rows and columns."""
     rows, columns = matrix.matrix.rows, matrix.matrix.columns
     cells = [(label, [deviating_cell(result, matrix, (label, other)) for other in columns]) for label in rows]
     shown = [*columns]
-    if min(len(rows), len(columns)) >= LEAST_OF_AXIS:
+    if min(len(rows), len(columns)) >= MIN_AXIS:
         of_rows, of_columns = matrix.axis_medians()
         cells = [(label, [*line, median_cell(result, off)]) for (label, line), off in zip(cells, of_rows, strict=True)]
         none = NOT_APPLICABLE | {"text": "", "class": "median"}
         cells.append((MEDIANS, [*(median_cell(result, off) for off in of_columns), none]))
         shown.append(MEDIANS)
     than = "their references" if matrix.compared else f"{matrix.baseline} of their link class"
-    return {"caption": f"Deviation from {than}, %", "columns": shown, "rows": cells, "legend": of_deviations()}
+    return {"caption": f"Deviation from {than}, %", "columns": shown, "rows": cells, "legend": deviation_legend()}
 
 
-def of_deviations() -> list[Step]:
-    """The legend of a map of deviations, the same for all."""
+def deviation_legend() -> list[Step]:
+    """The legend of all maps of deviations."""
     ends = [f"{100 * abs(step):.0f}" for step in DEVIATIONS]
     middle = len(DEVIATIONS) // 2
-    told = [f"≥ {ends[0]} % worse", *(f"{low}–{high} % worse" for high, low in pairwise(ends[:middle]))]
-    told += [f"within {ends[middle]} %", *(f"{low}–{high} % better" for low, high in pairwise(ends[middle:]))]
-    told.append(f"> {ends[-1]} % better")
-    return [Step(f"d{step}", text) for step, text in enumerate(told)]
+    texts = [f"≥ {ends[0]} % worse", *(f"{low}–{high} % worse" for high, low in pairwise(ends[:middle]))]
+    texts += [f"within {ends[middle]} %", *(f"{low}–{high} % better" for low, high in pairwise(ends[middle:]))]
+    texts.append(f"> {ends[-1]} % better")
+    return [Step(f"d{step}", text) for step, text in enumerate(texts)]
 
 
 def deviating_cell(result: Result, matrix: MatrixVerdict, pair: tuple[str, str]) -> dict[str, str]:
@@ -210,43 +211,43 @@ def deviating_cell(result: Result, matrix: MatrixVerdict, pair: tuple[str, str])
 
 
 def median_cell(result: Result, off: float) -> dict[str, str]:
-    """The median of a row or a column; NaN without a value."""
+    """The cell with the median of a row or column. off: as a fraction; NaN without a value."""
     if off != off:
         return NOT_APPLICABLE
     return NOT_APPLICABLE | {"text": percent(result, off), "class": f"median d{deviation_step(off)}"}
 
 
 def percent(result: Result, worse: float) -> str:
-    """ "-11.0": the deviation from the expected value in percent. worse: as a fraction, positive is worse."""
-    said = f"{100 * (worse if result['unit'] == 'us' else -worse):+.1f}"
-    return "0.0" if said in ("+0.0", "-0.0") else said
+    """A deviation from the expected value in percent: "-11.0". worse: as a fraction, positive is worse."""
+    text = f"{100 * (worse if result['unit'] == 'us' else -worse):+.1f}"
+    return "0.0" if text in ("+0.0", "-0.0") else text
 
 
 def worst_table(result: Result, matrix: MatrixVerdict, history: History) -> list[dict[str, Any]]:
-    """A row for each of the worst cells, [] if no cell could be judged.
+    """The rows of the table of the worst cells; [] if the matrix could not be judged.
 
-    For a matrix in a file, the cells are those of the endpoints that were examined closely.
+    For a matrix in a file: of the submatrix of suspect and healthy endpoints.
     """
     if matrix.problem:
         return []
-    return [worst_row(result, matrix.subset, at, history) for at in worst_places(matrix.subset)]
+    return [worst_row(result, matrix.subset, at, history) for at in worst_positions(matrix.subset)]
 
 
-def worst_places(matrix: MatrixVerdict) -> list[tuple[int, int]]:
-    """The places of the cells that are listed, the worst first."""
+def worst_positions(matrix: MatrixVerdict) -> list[tuple[int, int]]:
+    """(row, column) of the listed cells, the worst first."""
     judged = matrix.whole
     assert judged is not None
     worse = judged.severity()
-    open_ones = (judged.codes > Verdict.PASS) & ~judged.unjudged
-    listed = np.flatnonzero(open_ones | (np.isfinite(worse) & (worse >= WORTH) & (judged.codes >= 0)))
-    # cells with a verdict come before cells that lack only a reference
-    bad = np.where(open_ones, 1000.0 * judged.codes, 0.0) + np.clip(worse, -100, 100)
-    order = listed[np.argsort(-bad.ravel()[listed], kind="stable")][:MOST_WORST]
+    marked = (judged.codes > Verdict.PASS) & ~judged.unjudged
+    listed = np.flatnonzero(marked | (np.isfinite(worse) & (worse >= MIN_DEVIATION) & (judged.codes >= 0)))
+    # judged cells come before measured cells without a reference
+    bad = np.where(marked, 1000.0 * judged.codes, 0.0) + np.clip(worse, -100, 100)
+    order = listed[np.argsort(-bad.ravel()[listed], kind="stable")][:MAX_WORST]
     return [(int(row), int(column)) for row, column in zip(*np.unravel_index(order, worse.shape), strict=True)]
 
 
 def worst_row(result: Result, matrix: MatrixVerdict, at: tuple[int, int], history: History) -> dict[str, Any]:
-    """A cell: verdict, endpoints, link class and figures, as texts."""
+    """A row of the table of the worst cells, as texts. at: (row, column)."""
     judged, unit = matrix.whole, matrix.matrix.unit
     assert judged is not None
     pair, cell = matrix.cell_at(*at)
@@ -262,10 +263,10 @@ def worst_row(result: Result, matrix: MatrixVerdict, at: tuple[int, int], histor
         "value": shown_value(value, unit) if cell.value is not None else matrix.matrix.status_at(*at),
         "expected": shown_value(expected, unit),
         "of": baseline,
-        "off": percent(result, off) if np.isfinite(off) else NOTHING,
-        "interval": f"{shown_value(low, unit)} to {shown_value(high, unit)}" if np.isfinite(low) else NOTHING,
+        "off": percent(result, off) if np.isfinite(off) else DASH,
+        "interval": f"{shown_value(low, unit)} to {shown_value(high, unit)}" if np.isfinite(low) else DASH,
         "allowed": shown_value(allowed, unit),
-        "samples": f"{samples:.0f}" if samples > 0 else NOTHING,
+        "samples": f"{samples:.0f}" if samples > 0 else DASH,
     }
     earlier = history(pair)
     drawn = trend([*earlier, value], expected, unit) if earlier and cell.value is not None else ""
@@ -273,12 +274,12 @@ def worst_row(result: Result, matrix: MatrixVerdict, at: tuple[int, int], histor
 
 
 def shown_value(value: float, unit: str) -> str:
-    """A figure, or a dash for NaN."""
-    return figure(value, words.DECIMALS[unit]) if np.isfinite(value) else NOTHING
+    """A value as text; a dash for NaN."""
+    return figure(value, words.DECIMALS[unit]) if np.isfinite(value) else DASH
 
 
 def trend(values: list[float], expected: float, unit: str) -> Markup:
-    """A sparkline with the newest value marked. Noise does not fill its height."""
+    """A sparkline as SVG, with a mark on the newest value. Its height is at least that of NOISE."""
     middle = expected if np.isfinite(expected) else float(np.median(values))
     low, high = min([*values, middle * (1 - NOISE)]), max([*values, middle * (1 + NOISE)])
     step = (WIDTH - 2 * MARGIN) / (len(values) - 1)
@@ -288,8 +289,8 @@ def trend(values: list[float], expected: float, unit: str) -> Markup:
     ]
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     (x, y), decimals = points[-1], words.DECIMALS[unit]
-    told = f"{counted(len(values) - 1, 'run')} before: {', '.join(figure(value, decimals) for value in values[:-1])}"
+    label = f"{counted(len(values) - 1, 'run')} before: {', '.join(figure(value, decimals) for value in values[:-1])}"
     return Markup(
         '<svg class="trend" width="{}" height="{}" role="img" aria-label="{}"><polyline points="{}"></polyline>'
         '<circle cx="{:.1f}" cy="{:.1f}" r="2.5"></circle></svg>'
-    ).format(WIDTH, HEIGHT, told, line, x, y)
+    ).format(WIDTH, HEIGHT, label, line, x, y)

@@ -1,7 +1,7 @@
-"""Heat maps of matrices and charts of series over time: PNG and SVG, legible in print and without red and green.
+"""Heat maps of matrices, and charts of series over time, as PNG and SVG.
 
-The colours of a heat map are matplotlib's "viridis". Names are not parsed as mathematics: '$' and '_' in a name are
-drawn. No window system is needed.
+The pictures are legible in print and for colour-blind readers. Characters such as '$' in names are drawn, not parsed as
+mathematics. No window system is needed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ..judge.verdicts import Verdict
 from ..record.names import simulated_fault
 from ..record.units import figure
 from . import matrix_text, words
-from .matrix_text import MOST_ENDPOINTS, scale_of
+from .matrix_text import MAX_ENDPOINTS, common_scale
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
     from ..record.names import Result
     from ..runs.series import Change
 
-MOST_DRAWN = 128 * 128  # cells that are drawn one by one
-CELL_WIDTH, CELL_HEIGHT = 0.80, 0.50  # inches, where values are shown
-MOST_INCHES = 11.0  # of a larger matrix
+MAX_DRAWN = 128 * 128  # cells with frames and glyphs
+CELL_WIDTH, CELL_HEIGHT = 0.80, 0.50  # inches, of a cell with its value
+MAX_INCHES = 11.0  # height and width of the cells of a larger matrix
 LEFT, RIGHT, TOP, BOTTOM = 1.05, 1.25, 1.25, 0.2  # inches around the cells
-LEAST_WIDTH = 7.2  # inches: room for the title above a small matrix
+MIN_WIDTH = 7.2  # inches: room for the title above a small matrix
 DPI = 110
-MOST_DEVIATION = 10.0  # percent, both ways: the same colour means the same in every picture
-MOST_MARKED = 128  # endpoints up to which failed cells have a glyph in the map of deviations
-MOST_RINGS = 200  # cells of a larger map that are far off, and would be lost among the others
-#: From 10 % worse to 10 % better, the colours of the page's tables and of the terminal.
+MAX_DEVIATION = 10.0  # percent, worse and better: the ends of the scale of every map of deviations
+MAX_MARKED = 128  # endpoints of a map of deviations in which failed cells have a glyph
+MAX_RINGS = 200  # cells of a larger map that are marked with rings
+#: The colours of the page's tables and of the terminal, from 10 % worse to 10 % better.
 WORSE_TO_BETTER = LinearSegmentedColormap.from_list(
     "worse_to_better", ["#a84300", "#f28e2b", "#ffd8a8", "#f4f4f4", "#d6eaf8", "#8cc4e8", "#1f5fa8"]
 )
@@ -60,7 +60,7 @@ STYLE = {
     "text.usetex": False,
     "font.family": "sans-serif",
     "font.size": 9.0,
-    "svg.hashsalt": "linkmatrix",  # the same picture is the same file
+    "svg.hashsalt": "linkmatrix",  # makes files reproducible
     "hatch.linewidth": 0.8,
 }
 
@@ -72,36 +72,36 @@ def heat_map(
     scale: tuple[float, float] | None = None,
     verdict: Verdict | None = None,
 ) -> dict[str, bytes]:
-    """{"png": ..., "svg": ...}: the contents of two files with the same heat map of a matrix.
+    """The heat map of a matrix: {"png": content, "svg": content}.
 
-    scale: (low, high), the values of the first and the last colour; by default those of this matrix alone
-    verdict: that of the test case; by default the matrix's
+    scale: (low, high), the values of the first and the last colour; default: the scale of this matrix.
+    verdict: the verdict of the test case; default: the verdict of the matrix.
     """
-    with styled():
-        figure = draw(result, matrix, scale or scale_of([matrix.matrix]) or (0.0, 1.0))
+    with picture_style():
+        figure = draw(result, matrix, scale or common_scale([matrix.matrix]) or (0.0, 1.0))
         draw_title(figure, record, result, matrix.verdict if verdict is None else verdict)
-        return files_of(figure)
+        return to_files(figure)
 
 
 def deviation_map(
     record: dict[str, Any], result: Result, matrix: MatrixVerdict, verdict: Verdict | None = None
 ) -> dict[str, bytes]:
-    """The map of deviations, with colours from 10 % worse to 10 % better in every picture."""
-    with styled():
+    """The map of deviations of a matrix: {"png": content, "svg": content}. verdict: see `heat_map`."""
+    with picture_style():
         figure = draw_deviations(matrix)
         draw_title(figure, record, result, matrix.verdict if verdict is None else verdict)
-        return files_of(figure)
+        return to_files(figure)
 
 
 @contextlib.contextmanager
-def styled() -> Iterator[None]:
-    """The style of all pictures. A name may be in a script that no font here has."""
+def picture_style() -> Iterator[None]:
+    """Applies the style of all pictures, without warnings about characters that no font contains."""
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         yield
 
 
-def dressed(axes: Axes) -> None:
+def style_chart(axes: Axes) -> None:
     """Adds the grid of a chart and removes its frame."""
     axes.grid(color="#e4e4e4", linewidth=0.7)
     axes.set_axisbelow(True)
@@ -109,8 +109,8 @@ def dressed(axes: Axes) -> None:
         axes.spines[side].set_visible(False)
 
 
-def files_of(figure: Figure) -> dict[str, bytes]:
-    """{"png": ..., "svg": ...}; the same picture is the same bytes."""
+def to_files(figure: Figure) -> dict[str, bytes]:
+    """{"png": content, "svg": content} of a picture. The contents are reproducible."""
     png, svg = io.BytesIO(), io.BytesIO()
     FigureCanvasAgg(figure).print_figure(png, dpi=DPI, format="png", metadata={"Software": None})
     FigureCanvasSVG(figure).print_figure(svg, format="svg", metadata={"Date": None, "Creator": None})
@@ -118,7 +118,7 @@ def files_of(figure: Figure) -> dict[str, bytes]:
 
 
 def save(pictures: dict[str, bytes], folder: Path, name: str) -> list[Path]:
-    """Writes the pictures to folder/name.png and .svg and returns the paths. Raises OSError."""
+    """Writes pictures to folder/name.png and folder/name.svg, and returns the paths. Raises OSError."""
     paths = [folder / f"{name}.{kind}" for kind in pictures]
     for path, content in zip(paths, pictures.values(), strict=True):
         write_whole(path, content)
@@ -126,7 +126,7 @@ def save(pictures: dict[str, bytes], folder: Path, name: str) -> list[Path]:
 
 
 def draw(result: Result, matrix: MatrixVerdict, scale: tuple[float, float]) -> Figure:
-    """The picture without its title: cells and scale. Of too many cells, those that failed have another colour."""
+    """The heat map without title. In a large matrix, FAIL cells have a colour of their own."""
     assert matrix.whole is not None
     figure, axes = frame(matrix.matrix)
     # the dark end is worse in both metrics
@@ -134,17 +134,17 @@ def draw(result: Result, matrix: MatrixVerdict, scale: tuple[float, float]) -> F
     colours = matplotlib.colormaps["viridis_r" if result["unit"] == "us" else "viridis"]
     values = matrix.matrix.whole.values
     picture = colours(normal(np.nan_to_num(values)))
-    if values.size > MOST_DRAWN:
+    if values.size > MAX_DRAWN:
         picture[matrix.whole.codes == Verdict.FAIL] = matplotlib.colors.to_rgba(OUTLINE)
     show_cells(axes, matrix, picture, np.isfinite(values))
-    for row, column in np.argwhere(matrix.matrix.whole.applies).tolist() if values.size <= MOST_DRAWN else ():
+    for row, column in np.argwhere(matrix.matrix.whole.applies).tolist() if values.size <= MAX_DRAWN else ():
         draw_cell(axes, result, matrix, (row, column), tuple(picture[row, column]))
     add_bar(figure, axes, ScalarMappable(normal, colours), words.UNITS[result["unit"]])
     return figure
 
 
 def show_cells(axes: Axes, matrix: MatrixVerdict, picture: np.ndarray, measured: np.ndarray) -> None:
-    """Draws the colours of all cells: white without a value, and grey where a cell does not apply."""
+    """Draws the colours of all cells: white without a value, grey for cells that the test case leaves out."""
     picture[~measured] = (1.0, 1.0, 1.0, 1.0)
     picture[~matrix.matrix.whole.applies] = matplotlib.colors.to_rgba(GREY)
     rows, columns = measured.shape
@@ -152,18 +152,18 @@ def show_cells(axes: Axes, matrix: MatrixVerdict, picture: np.ndarray, measured:
 
 
 def draw_deviations(matrix: MatrixVerdict) -> Figure:
-    """The picture of deviations without its title: worse is orange, better is blue."""
+    """The map of deviations without title: worse is orange, better is blue."""
     assert matrix.whole is not None
     figure, axes = frame(matrix.matrix)
-    normal = Normalize(-MOST_DEVIATION, MOST_DEVIATION)
+    normal = Normalize(-MAX_DEVIATION, MAX_DEVIATION)
     worse = 100 * matrix.whole.worse
     show_cells(axes, matrix, WORSE_TO_BETTER(normal(-np.nan_to_num(worse))), np.isfinite(worse))
-    if max(worse.shape) <= MOST_MARKED:
+    if max(worse.shape) <= MAX_MARKED:
         for verdict in words.STRIKING:
             for row, column in np.argwhere(matrix.whole.codes == verdict).tolist():
                 axes.text(column + 0.5, row + 0.5, words.GLYPHS[verdict], ha="center", va="center", fontsize=6)
-    bad = np.argwhere(np.nan_to_num(worse) >= MOST_DEVIATION)
-    if max(worse.shape) > MOST_MARKED and 0 < len(bad) <= MOST_RINGS:
+    bad = np.argwhere(np.nan_to_num(worse) >= MAX_DEVIATION)
+    if max(worse.shape) > MAX_MARKED and 0 < len(bad) <= MAX_RINGS:
         axes.scatter(bad[:, 1] + 0.5, bad[:, 0] + 0.5, s=30, facecolors="none", edgecolors=OUTLINE, linewidths=1.2)
     bar = add_bar(figure, axes, ScalarMappable(normal, WORSE_TO_BETTER), "% worse … better", extend="both")
     bar.ax.set_yticks([-10, -5, -2, 0, 2, 5, 10])
@@ -171,16 +171,16 @@ def draw_deviations(matrix: MatrixVerdict) -> Figure:
 
 
 def fits(matrix: Matrix) -> bool:
-    """Whether the cells have room for their values."""
-    return max(len(matrix.rows), len(matrix.columns)) <= MOST_ENDPOINTS
+    """Whether cells are large enough for their values."""
+    return max(len(matrix.rows), len(matrix.columns)) <= MAX_ENDPOINTS
 
 
 def frame(matrix: Matrix) -> tuple[Figure, Axes]:
-    """A picture with room for the cells of a matrix, its endpoints on the axes."""
+    """A picture with space for the cells of a matrix, and endpoints on the axes."""
     rows, columns = len(matrix.rows), len(matrix.columns)
-    size = (CELL_WIDTH, CELL_HEIGHT) if fits(matrix) else (MOST_INCHES / max(rows, columns),) * 2
+    size = (CELL_WIDTH, CELL_HEIGHT) if fits(matrix) else (MAX_INCHES / max(rows, columns),) * 2
     body_width, body_height = columns * size[0], rows * size[1]
-    width, height = max(LEFT + body_width + RIGHT, LEAST_WIDTH), TOP + body_height + BOTTOM
+    width, height = max(LEFT + body_width + RIGHT, MIN_WIDTH), TOP + body_height + BOTTOM
     figure = Figure(figsize=(width, height), facecolor="white")
     axes = figure.add_axes((LEFT / width, BOTTOM / height, body_width / width, body_height / height))
     axes.set(xlim=(0, columns), ylim=(rows, 0))
@@ -189,7 +189,7 @@ def frame(matrix: Matrix) -> tuple[Figure, Axes]:
 
 
 def add_bar(figure: Figure, axes: Axes, colours: ScalarMappable, label: str, extend: str = "neither") -> Colorbar:
-    """Adds the scale to the right of the cells."""
+    """Adds the scale on the right of the cells."""
     (width, height), body = figure.get_size_inches(), axes.get_position()
     bar_axes = figure.add_axes((body.x1 + 0.2 / width, body.y0, 0.16 / width, body.height))
     bar = figure.colorbar(colours, cax=bar_axes, extend=extend)
@@ -204,11 +204,11 @@ def add_bar(figure: Figure, axes: Axes, colours: ScalarMappable, label: str, ext
 def draw_title(figure: Figure, record: dict[str, Any], result: Result, verdict: Verdict) -> None:
     """Adds test case, verdict, quantity, machine and time above the cells."""
     width, height = figure.get_size_inches()
-    said = f"{words.GLYPHS[verdict]} {words.WORDS[verdict]}"
+    badge = f"{words.GLYPHS[verdict]} {words.WORDS[verdict]}"
     fault = simulated_fault(record)
     lines = [
         (clean(f"SIMULATED {fault}: {result['testcase']}" if fault else result["testcase"]), 11.5, "bold", "black"),
-        (f"{said}   {clean(matrix_text.title(result))}", 9, "normal", "black"),
+        (f"{badge}   {clean(matrix_text.title(result))}", 9, "normal", "black"),
         (clean(words.provenance(record)), 8, "normal", "#555555"),
     ]
     y = 0.12
@@ -223,7 +223,7 @@ def draw_title(figure: Figure, record: dict[str, Any], result: Result, verdict: 
 def draw_cell(
     axes: Axes, result: Result, matrix: MatrixVerdict, at: tuple[int, int], face: tuple[float, float, float, float]
 ) -> None:
-    """Draws the content of a cell: value or hatches, a frame for FAIL and DISTURBED, and a glyph."""
+    """Draws a cell: value or hatches, a frame for FAIL and DISTURBED, and a glyph. face: colour of the cell."""
     assert matrix.whole is not None
     (row, column), has_room = at, fits(matrix.matrix)
     value, status = float(matrix.matrix.whole.values[at]), matrix.matrix.status_at(row, column)
@@ -235,7 +235,7 @@ def draw_cell(
         inset = 0.04
         outline = Rectangle((column + inset, row + inset), 1 - 2 * inset, 1 - 2 * inset, fill=False, zorder=3)
         outline.set(edgecolor=OUTLINE, linewidth=2.4 if has_room else 1.2)
-        outline.set(linestyle="solid" if verdict is Verdict.FAIL else (0, (3, 1.5)))  # and another glyph
+        outline.set(linestyle="solid" if verdict is Verdict.FAIL else (0, (3, 1.5)))  # the glyphs differ too
         axes.add_patch(outline)
     glyph = words.GLYPHS[verdict] if verdict in words.MARKED else ""
     label = status if missing else figure(value, 1 if value >= 1000 else words.DECIMALS[result["unit"]])
@@ -248,18 +248,18 @@ def draw_cell(
 
 
 def ink(face: tuple[float, float, float, float]) -> str:
-    """Black or white, whichever has the higher contrast on `face` (relative luminance as in WCAG 2)."""
+    """The text colour with the higher contrast on `face`: "black" or "white" (relative luminance of WCAG 2)."""
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in face[:3]]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return "black" if (luminance + 0.05) / 0.05 >= 1.05 / (luminance + 0.05) else "white"
 
 
 def label_axes(axes: Axes, matrix: Matrix, fits: bool) -> None:
-    """Endpoint names: sources on the left, destinations above; of a large matrix only some."""
+    """Adds names of endpoints: sources on the left, destinations above. fits: whether all names are shown."""
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
     for which, labels, word in ((axes.xaxis, matrix.columns, "destination"), (axes.yaxis, matrix.rows, "source")):
-        step = 1 if fits else -(-len(labels) // MOST_ENDPOINTS)
+        step = 1 if fits else -(-len(labels) // MAX_ENDPOINTS)
         places = range(0, len(labels), step)
         which.set_ticks([place + 0.5 for place in places])
         which.set_ticklabels([words.short_label(labels[place]) for place in places], fontsize=8.5)
@@ -271,12 +271,17 @@ def label_axes(axes: Axes, matrix: Matrix, fits: bool) -> None:
 
 TIME_SIZE = (8.4, 3.6)  # inches of a chart over time
 LINE = 0.16  # inches of a line of text below the chart
-MOST_TEXT = 130  # characters of a line of text
-MOST_TOLD = 30  # newest changes, which have a number and a line of text; earlier changes have a line in the chart only
-BEYOND = 0.05  # share of the shown time that is added at each end
-#: Days that matplotlib can draw, with a day to spare: a clock may be wrong by any number of years.
+MAX_TEXT = 130  # characters of a line of text
+MAX_EVENTS = 30  # newest events, which have a number and a line of text; earlier events are only dotted lines
+BEYOND = 0.05  # margin at each end of the time axis, as a share of the shown time
+#: The first and last time that matplotlib can draw, with a margin of a day. A clock can be wrong by many years.
 FIRST, LAST = datetime(1, 1, 3, tzinfo=timezone.utc), datetime(9999, 12, 29, tzinfo=timezone.utc)
-POINT, LEVEL, CHANGED, EVENT = "#0072b2", "#555555", "#d55e00", "#00664d"  # after Okabe & Ito: for all eyes, in print
+POINT, LEVEL, CHANGED, EVENT = (
+    "#0072b2",
+    "#555555",
+    "#d55e00",
+    "#00664d",
+)  # by Okabe and Ito, for colour-blind readers and print
 
 
 def draw_series(
@@ -287,14 +292,15 @@ def draw_series(
     changes: Sequence[Change],
     events: Sequence[tuple[int, str]] = (),
 ) -> dict[str, bytes]:
-    """{"png": ..., "svg": ...}: a point per run, and a line with its percentage per change of level.
+    """A chart over time: {"png": content, "svg": content}. Each change of level is a line with its percentage.
 
-    started: ISO times in order. values: in `unit`. events: (index of a value, what else changed before it, such as the
-    driver), drawn as dotted lines with a number that the text below explains.
+    started: ISO times of the values, in order.
+    values: in `unit`.
+    events: (index of a value, recorded change before this value), drawn as numbered dotted lines with a legend.
     """
     times = [min(max(datetime.fromisoformat(one.replace("Z", "+00:00")), FIRST), LAST) for one in started]
-    with styled():
-        numbers = {at: number for number, (at, _) in enumerate(events[-MOST_TOLD:], 1)}
+    with picture_style():
+        numbers = {at: number for number, (at, _) in enumerate(events[-MAX_EVENTS:], 1)}
         figure = Figure((TIME_SIZE[0], TIME_SIZE[1] + LINE * len(numbers)), facecolor="white", layout="constrained")
         axes = figure.add_subplot()
         axes.plot(times, values, "o-", color=POINT, markersize=4, linewidth=0.8)
@@ -317,9 +323,9 @@ def draw_series(
         axes.set_xlim(*time_range(times))
         set_dates(axes)
         axes.set_ylabel(words.UNITS[unit])
-        dressed(axes)
+        style_chart(axes)
         figure.suptitle(clean(title), fontsize=9, x=0.01, ha="left")
-        return files_of(figure)
+        return to_files(figure)
 
 
 def set_dates(axes: Axes) -> None:
@@ -330,13 +336,13 @@ def set_dates(axes: Axes) -> None:
 
 
 def event_lines(events: Sequence[tuple[int, str]]) -> str:
-    """A line of text for each of the newest MOST_TOLD events: "1: driver 580.1 -> 590.2"."""
-    lines = [f"{number}: {clean(text)}" for number, (_, text) in enumerate(events[-MOST_TOLD:], 1)]
-    return "\n".join(textwrap.shorten(line, MOST_TEXT, placeholder=" …") for line in lines)
+    """A line per event, for the newest MAX_EVENTS events: "1: driver 580.1 -> 590.2"."""
+    lines = [f"{number}: {clean(text)}" for number, (_, text) in enumerate(events[-MAX_EVENTS:], 1)]
+    return "\n".join(textwrap.shorten(line, MAX_TEXT, placeholder=" …") for line in lines)
 
 
 def time_range(times: Sequence[datetime]) -> tuple[datetime, datetime]:
-    """The first and the last time of a chart of these times."""
+    """The ends of the time axis of a chart."""
     beyond = (max(times) - min(times)) * BEYOND or timedelta(hours=12)
     first = min(times) - min(beyond, min(times) - FIRST)
     last = max(times) + min(beyond, LAST - max(times))

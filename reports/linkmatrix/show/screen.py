@@ -1,6 +1,6 @@
-"""Paragraphs, badges and tables on a terminal, in its width, encoding and colours.
+"""Prints paragraphs, badges and tables in the width, encoding and colours of a terminal.
 
-Nothing is shown by colour alone. Pipes and NO_COLOR get no colours. A terminal that is not UTF-8 gets ASCII.
+No information is in colours alone. Pipes and terminals with NO_COLOR get no colours. Output that is not UTF-8 is ASCII.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from . import words
 if TYPE_CHECKING:
     from .words import Cell
 
-USUAL_WIDTH = 80  # columns, if neither COLUMNS nor a terminal has a width
-#: A command in a sentence, which stays on one line so that it can be copied.
+DEFAULT_WIDTH = 80  # columns, without COLUMNS and without a terminal
+#: A command in a sentence. It stays on one line, so that users can copy it.
 WHOLE = re.compile(r"(?:\S+ -m )?\S*linkmatrix [a-z]+(?: --?[a-z][a-z-]*(?:[ =][\w:.,/-]+)?)*")
 NO_BREAK = "\xa0"
-HANG = 2  # columns that further lines of a sentence begin behind its first
-FEWEST = 3  # items with a progress bar
+HANG = 2  # indent of the further lines of a sentence
+MIN_ITEMS = 3  # for a progress bar
 Item = TypeVar("Item")
 VERDICT_STYLES = {
     Verdict.PASS: "bold #3b8fd4",
@@ -39,7 +39,7 @@ VERDICT_STYLES = {
 
 
 class Text:
-    """A line of one or several parts with a style each."""
+    """A line that consists of parts with different styles."""
 
     def __init__(self, text: str = "", style: str = "") -> None:
         self.parts = ((text, style),)
@@ -54,16 +54,16 @@ class Text:
 
 
 def colour_console(file: TextIO, width: int | None) -> Any:
-    """rich's console for a terminal; None for a pipe, and if rich is not installed."""
+    """The console of rich for a terminal; None for a pipe, or if rich is not installed."""
     if not (os.environ.get("FORCE_COLOR") or file.isatty()):
         return None
     try:
         from rich.console import Console
-    except ModuleNotFoundError:  # a cluster may have ReFrame only
+    except ModuleNotFoundError:  # a cluster may have only ReFrame's dependencies
         return None
 
     class PipeConsole(Console):
-        """Leaves a closed pipe to the caller: rich would end the program with exit code 1, which is FAIL here."""
+        """Raises BrokenPipeError for a closed pipe. rich itself would exit with code 1, which means FAIL."""
 
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
@@ -72,18 +72,18 @@ def colour_console(file: TextIO, width: int | None) -> Any:
 
 
 def terminal_width() -> int:
-    """The width by COLUMNS, else of the terminal of this process, else USUAL_WIDTH."""
+    """The width from COLUMNS, otherwise from the terminal, otherwise DEFAULT_WIDTH."""
     if (columns := os.environ.get("COLUMNS", "")).isdecimal() and int(columns):
         return int(columns)
-    for number in (0, 1, 2):  # standard output may be a pipe, as in front of a pager
+    for number in (0, 1, 2):  # standard output may be a pipe to a pager
         with contextlib.suppress(OSError):
-            if columns_of := os.get_terminal_size(number).columns:
-                return columns_of
-    return USUAL_WIDTH
+            if columns := os.get_terminal_size(number).columns:
+                return columns
+    return DEFAULT_WIDTH
 
 
 class Screen:
-    """Prints to a text stream (default: standard output), in its width and its encoding."""
+    """A text stream (default: standard output) with its width, encoding and colours."""
 
     def __init__(self, file: TextIO | None = None, width: int | None = None):
         self.file = file or sys.stdout
@@ -99,12 +99,12 @@ class Screen:
         return self.console is not None and self.console.color_system is not None and not self.console.no_color
 
     def text(self, text: str, style: str = "") -> Text:
-        """The text on one line without control characters, in ASCII if the terminal is not UTF-8."""
+        """One line of text without control characters; ASCII if the output is not UTF-8."""
         text = clean(runnable(text))
         return Text(to_ascii(text) if self.ascii else text, style)
 
     def print(self, text: str | Text = "", style: str = "", indent: int = 0, hang: int = 0) -> None:
-        """Prints a paragraph, wrapped to the width; a Text is printed as it is. hang: indent of further lines."""
+        """Prints a paragraph, wrapped to the width, or a Text without wrapping. hang: indent of further lines."""
         if isinstance(text, Text):
             self.put(text)
             return
@@ -112,13 +112,13 @@ class Screen:
             self.put(self.text(line, style))
 
     def print_once(self, text: str, indent: int = 0) -> None:
-        """Prints a paragraph, unless it was printed before."""
+        """Prints a paragraph, unless this method has printed it before."""
         if text not in self.printed:
             self.printed.add(text)
             self.print(text, indent=indent)
 
     def put(self, line: Text) -> None:
-        """Prints a line without blanks at its end."""
+        """Prints a line without trailing blanks."""
         if self.console is None:
             print(str(line).rstrip(), file=self.file)
             return
@@ -129,7 +129,7 @@ class Screen:
         self.console.print(styled, soft_wrap=True)
 
     def wrapped(self, text: str, indent: int = 0, hang: int = 0) -> list[str]:
-        """The lines of a paragraph."""
+        """The lines of a paragraph, wrapped to the width."""
         margin = " " * indent
         whole = WHOLE.sub(lambda found: found[0].replace(" ", NO_BREAK), clean(runnable(text)))
         lines = textwrap.wrap(
@@ -143,7 +143,7 @@ class Screen:
         return [line.replace(NO_BREAK, " ") for line in lines]
 
     def lines(self, *lines: str) -> None:
-        """Prints paragraphs; their further lines are indented by HANG."""
+        """Prints paragraphs. Further lines of a paragraph are indented by HANG."""
         for line in lines:
             text = line.lstrip(" ")
             self.print(text, indent=len(line) - len(text), hang=HANG)
@@ -155,10 +155,12 @@ class Screen:
         corner: str = "",
         group: int = 1,
     ) -> None:
-        """Prints a table in blocks of columns that fit the width, with a glyph behind each cell with a verdict.
+        """Prints a table, in blocks of columns that fit the width. Cells with a verdict have a glyph.
 
-        heads: rows of texts; a row with a text per `group` columns spans these columns. rows: (label, cells). corner:
-        the head of the labels. group: columns that stay together.
+        heads: rows of heads, with a text per column or per group of columns.
+        rows: (label, cells).
+        corner: the head of the labels.
+        group: number of columns that stay in the same block.
         """
         count = len(rows[0][1])
         margin = max(map(len, [corner, *(label for label, _ in rows)]))
@@ -184,21 +186,21 @@ class Screen:
             start = end
 
     def cell(self, cell: Cell, width: int) -> Text:
-        """A cell of a table with its glyph."""
+        """A cell of a table, aligned right, with its glyph."""
         glyph = " " if cell.verdict is None else self.glyphs[cell.verdict]
         style = VERDICT_STYLES[cell.verdict] if cell.verdict in words.STRIKING else cell.style
         return self.text(" ") + self.text(f"{cell.text:>{width - 2}}{glyph}", style)
 
     def badge(self, verdict: Verdict) -> Text:
-        """The verdict in its colour: glyph and word."""
+        """Glyph and word of a verdict, in its colour."""
         return self.text(f" {self.glyphs[verdict]} {words.WORDS[verdict]} ", VERDICT_STYLES[verdict])
 
 
 @contextlib.contextmanager
 def watched(items: Sequence[Item], what: str, file: TextIO | None = None) -> Iterator[Iterable[Item]]:
-    """The items, with a progress bar on `file` (standard error) if that is a terminal."""
+    """The items, with a progress bar on `file` (default: standard error) if `file` is a terminal."""
     file = file or sys.stderr
-    if len(items) < FEWEST or not file.isatty():
+    if len(items) < MIN_ITEMS or not file.isatty():
         yield items
         return
     try:

@@ -1,4 +1,4 @@
-"""The summary of a run, in at most MOST_LINES lines of a terminal. `linkmatrix show` prints the matrices."""
+"""The summary of a run, in up to MAX_LINES lines of a terminal, without matrices."""
 
 from __future__ import annotations
 
@@ -23,34 +23,36 @@ if TYPE_CHECKING:
     from .analysis import Analysis
     from .findings import Headline
 
-MOST_LINES = 25
-MOST_LINES_EACH = 3  # of a finding
-FEWEST_KINDS = 3  # printed even if there is no room
-FEWEST_FINDINGS = 1  # printed even if there is no room
-MOST_KINDS = 12
+MAX_LINES = 25
+MAX_FINDING_LINES = 3  # per finding
+MIN_KINDS = 3  # printed even if MAX_LINES is exceeded
+MIN_FINDINGS = 1  # printed even if MAX_LINES is exceeded
+MAX_KINDS = 12
 HEADS = ("kind", "cases", "range", "of limit", "typical", "spread")
 DIGITS = 4  # of a number in a narrow table
-MOST_NODES, MOST_CHARACTERS = 20, 300  # lines about nodes, and their length
+MAX_NODES, MAX_CHARACTERS = 20, 300  # lines about nodes, and their length
 OUT_OF_SERVICE = "out of service"
 
 
 def show(
     analysis: Analysis, rest: Sequence[str] = (), file: TextIO | None = None, width: int | None = None, more: int = 0
 ) -> None:
-    """Prints machine, kinds, findings, verdict, meaning and next step.
+    """Prints machine, kinds of test cases, findings, verdict, meaning and next step.
 
-    rest: lines after them, not wrapped. more: how many lines the caller adds.
+    rest: further lines, printed without wrapping. more: number of lines that the caller prints.
     """
     screen, found = Screen(file, width), analysis.findings
     top = [*analysis.notices, *filter(None, [machine(analysis)])]
     bottom = [analysis.meaning, *analysis.only_step]
     used = 1 + len(rest) + more + sum(len(screen.wrapped(line)) for line in [*top, *bottom])
-    room = MOST_LINES - used - 2 - (MOST_LINES_EACH + 1 if found else 0)  # 2: the heads, and how many kinds more
-    most = max(FEWEST_KINDS, min(MOST_KINDS, room))
+    room = (
+        MAX_LINES - used - 2 - (MAX_FINDING_LINES + 1 if found else 0)
+    )  # 2: heads of the table, and the number of further kinds
+    most = max(MIN_KINDS, min(MAX_KINDS, room))
     table = kind_lines(kinds(analysis.judged), screen, most)
     for line in top:
         screen.print(line, "bold")
-    for line in [*table, *finding_lines(screen, found, MOST_LINES - used - len(table))]:
+    for line in [*table, *finding_lines(screen, found, MAX_LINES - used - len(table))]:
         screen.print(screen.text(line))
     screen.print(screen.badge(analysis.verdict) + screen.text(f"  {words.verdict_tally(analysis.judged)}"))
     for line in bottom:
@@ -60,7 +62,7 @@ def show(
 
 
 def machine(analysis: Analysis) -> str:
-    """The machine, its software and the time, of all records of a run; "" without a record."""
+    """The machines, software and start of a run; "" without a record."""
     records = sorted(analysis.records, key=lambda record: str(record["started"]))
     others = dict.fromkeys(map(words.measured, records))
     also = [f"also {text}" for text in others if text != words.measured(records[0])]
@@ -68,13 +70,13 @@ def machine(analysis: Analysis) -> str:
 
 
 def finding_lines(screen: Screen, found: Sequence[Headline], room: int) -> list[str]:
-    """The sentences of the most urgent findings, in at most `room` lines."""
+    """The sentences of the most urgent findings, in up to `room` lines."""
     lines: list[str] = []
     shown = 0
     for one in found[:MAX_FINDINGS]:
         more = screen.wrapped(one.text, indent=2, hang=2)
-        more = more if len(more) <= MOST_LINES_EACH else [*more[: MOST_LINES_EACH - 1], "    …"]
-        if shown >= FEWEST_FINDINGS and len(lines) + len(more) >= room:
+        more = more if len(more) <= MAX_FINDING_LINES else [*more[: MAX_FINDING_LINES - 1], "    …"]
+        if shown >= MIN_FINDINGS and len(lines) + len(more) >= room:
             break
         lines, shown = [*lines, *more], shown + 1
     rest = len(found) - shown
@@ -83,10 +85,10 @@ def finding_lines(screen: Screen, found: Sequence[Headline], room: int) -> list[
 
 @dataclass
 class Kind:
-    """The test cases of one metric between the same endpoints.
+    """The test cases with the same metric and type of endpoints, such as "bandwidth, devices".
 
-    testcases: names. summaries: the link classes of their matrices. of_limit, of_typical: worst and best cells as
-    fractions.
+    summaries: the link classes of all matrices.
+    of_limit, of_typical: worst and best cells, as fractions of the limit and of the typical value.
     """
 
     name: str
@@ -98,13 +100,13 @@ class Kind:
     of_typical: list[float] = field(default_factory=list)
 
     def columns(self) -> tuple[str, ...]:
-        """The texts of the row of this kind, one per column of HEADS."""
+        """The row of the table, with a text per column of HEADS."""
         limit, typical = (percents((min(of), max(of))) if of else "-" for of in (self.of_limit, self.of_typical))
         texts = self.name, str(len(self.testcases)), self.range(), limit, typical, self.spread()
         return tuple(text.replace(" to ", "–") for text in texts)
 
     def range(self) -> str:
-        """ "395.6 to 396.1 GB/s" of all cells with DIGITS digits; "not measured" without a value."""
+        """The lowest and highest value: "395.6 to 396.1 GB/s", with DIGITS digits; "not measured" without a value."""
         if not self.summaries:
             return "not measured"
         ends = min(one.low for one in self.summaries), max(one.high for one in self.summaries)
@@ -113,7 +115,7 @@ class Kind:
         return f"{low if low == high else f'{low} to {high}'} {words.UNITS[self.unit]}"
 
     def spread(self) -> str:
-        """The largest difference between cells of one test case and link class, as a percentage of their median."""
+        """The largest difference between cells of a test case and link class, as a percentage of their median."""
         found = [(one.high - one.low) / one.median for one in self.summaries if one.count > 1 and one.median > 0]
         return f"{100 * max(found):.1f} %" if found else "-"
 
@@ -123,7 +125,7 @@ def kinds(judged: Iterable[Judged]) -> list[Kind]:
     found: dict[tuple[str, str], Kind] = {}
     for one in judged:
         for result, matrix in compared_sizes(one):
-            key = name_of(one, result), matrix.matrix.unit
+            key = kind_name(one, result), matrix.matrix.unit
             kind = found.setdefault(key, Kind(*key))
             kind.testcases.add(result["testcase"])
             kind.verdict = max(kind.verdict, one.matrix_verdict(matrix))
@@ -135,7 +137,7 @@ def kinds(judged: Iterable[Judged]) -> list[Kind]:
 
 
 def compared_sizes(one: Judged) -> Iterator[tuple[Result, MatrixVerdict]]:
-    """The largest size of each test case, and the smallest of latencies. Other sizes would only widen the range."""
+    """Yields the matrix of each test case with the largest size; for a latency with the smallest size."""
     chosen: dict[str, tuple[Result, MatrixVerdict]] = {}
     for result, matrix in one.matrices:
         known, size = chosen.get(result["testcase"]), result["size_bytes"] or 0
@@ -145,8 +147,8 @@ def compared_sizes(one: Judged) -> Iterator[tuple[Result, MatrixVerdict]]:
     yield from chosen.values()
 
 
-def name_of(one: Judged, result: Result) -> str:
-    """ "bandwidth, devices"."""
+def kind_name(one: Judged, result: Result) -> str:
+    """The name of a result's kind, such as "bandwidth, devices"."""
     backend = (one.test.record or {}).get("backend")
     if is_simulation(result):
         return "simulation"
@@ -164,10 +166,10 @@ def name_of(one: Judged, result: Result) -> str:
     return f"{metric}, within a device" if "local" in result["testcase"] else f"{metric}, devices"
 
 
-def kind_lines(found: Sequence[Kind], screen: Screen, most: int = MOST_KINDS) -> list[str]:
-    """The table of at most `most` kinds, those with the worst verdicts. Empty columns are omitted.
+def kind_lines(found: Sequence[Kind], screen: Screen, most: int = MAX_KINDS) -> list[str]:
+    """The table of up to `most` kinds, with the worst verdicts. Empty columns are omitted.
 
-    If the table is wider than the screen, gaps have one space instead of two.
+    If the table is wider than the screen, columns are separated by one space instead of two.
     """
     if not found:
         return []
@@ -186,7 +188,7 @@ def kind_lines(found: Sequence[Kind], screen: Screen, most: int = MOST_KINDS) ->
 
 
 def aligned(marks: Sequence[str], rows: Sequence[tuple[str, ...]], gap: str) -> list[str]:
-    """The rows of a table, each behind its mark: the first column to the left, the others to the right."""
+    """The rows of a table: mark, first column (aligned left), other columns (aligned right)."""
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     texts = []
     for mark, (name, *rest) in zip(marks, rows, strict=True):
@@ -195,8 +197,8 @@ def aligned(marks: Sequence[str], rows: Sequence[tuple[str, ...]], gap: str) -> 
     return texts
 
 
-class Found(NamedTuple):
-    """The worst result of a node. worse: the fraction by which its cell is worse than expected."""
+class NodeResult(NamedTuple):
+    """A result of a node. worse: the fraction by which its worst cell is worse than expected. Sorted by verdict."""
 
     verdict: Verdict
     worse: float
@@ -204,8 +206,8 @@ class Found(NamedTuple):
     text: str
 
 
-def found_on(node: str, one: Judged) -> Iterator[Found]:
-    """The results of a test on its node: each matrix with the first reason of its verdict."""
+def node_results(node: str, one: Judged) -> Iterator[NodeResult]:
+    """Yields the results of a test of a node: each matrix, with the first reason of its verdict."""
     for place, (result, matrix) in enumerate(one.matrices):
         verdict, (marked, _) = one.matrix_verdict(matrix), matrix.worst_cells(1)
         worse = max((matrix.worse(pair) or 0.0 for pair, _ in marked), default=0.0)
@@ -213,26 +215,26 @@ def found_on(node: str, one: Judged) -> Iterator[Found]:
         known += [(fact.verdict, fact.sentence) for fact in one.facts if fact.result in (None, place)]
         said = [sentence for of, sentence in known if of is verdict]
         said += [f"{matrix.unjudged} cells have no reference"] if verdict is Verdict.NOT_JUDGED else []
-        yield Found(verdict, worse, node, ": ".join([result["testcase"], *[*said, *one.reasons][:1]]))
+        yield NodeResult(verdict, worse, node, ": ".join([result["testcase"], *[*said, *one.reasons][:1]]))
     if one.verdict_beyond_cells is not None:
-        yield Found(one.verdict, 0.0, node, "; ".join(one.reasons) or one.test.name)
+        yield NodeResult(one.verdict, 0.0, node, "; ".join(one.reasons) or one.test.name)
 
 
 def node_lines(judged: list[Judged]) -> list[str]:
-    """The number of nodes per verdict, and the nodes that are not PASS, the worst first; nothing for a single node."""
-    worst: dict[str, Found] = {}
+    """The number of nodes per verdict, and the nodes that are not PASS, the worst first; [] for a single node."""
+    worst: dict[str, NodeResult] = {}
     out = [f"  {OUT_OF_SERVICE} {one.test.node}: {one.test.unmeasured}" for one in judged if one.test.out_of_service]
     for one in judged:
         if not one.test.out_of_service and (node := words.node_of(one)):
-            worst[node] = max([*([worst[node]] if node in worst else []), *found_on(node, one)])
+            worst[node] = max([*([worst[node]] if node in worst else []), *node_results(node, one)])
     if len(worst) + len(out) < 2:
         return []
     verdicts = [one.verdict for one in worst.values()]
-    said = ", ".join(f"{verdicts.count(one)} {words.WORDS[one]}" for one in reversed(words.ORDER) if one in verdicts)
-    said += f", {len(out)} {OUT_OF_SERVICE}" if out else ""
+    counts = ", ".join(f"{verdicts.count(one)} {words.WORDS[one]}" for one in reversed(words.ORDER) if one in verdicts)
+    counts += f", {len(out)} {OUT_OF_SERVICE}" if out else ""
     bad = [one for one in sorted(worst.values(), reverse=True) if one.verdict is not Verdict.PASS]
-    listed = [f"  {words.WORDS[one.verdict]:<10} {clean(f'{one.node}: {one.text}')}" for one in bad[:MOST_NODES]]
-    listed = [line[:MOST_CHARACTERS] for line in listed]
-    out_of_service = [clean(line)[:MOST_CHARACTERS] for line in first(out, MOST_NODES)]
-    more = [f"  and {len(bad) - MOST_NODES} more: linkmatrix report"] if len(bad) > MOST_NODES else []
-    return [f"{counted(len(worst) + len(out), 'node')}: {said}", *listed, *more, *out_of_service]
+    listed = [f"  {words.WORDS[one.verdict]:<10} {clean(f'{one.node}: {one.text}')}" for one in bad[:MAX_NODES]]
+    listed = [line[:MAX_CHARACTERS] for line in listed]
+    out_of_service = [clean(line)[:MAX_CHARACTERS] for line in first(out, MAX_NODES)]
+    more = [f"  and {len(bad) - MAX_NODES} more: linkmatrix report"] if len(bad) > MAX_NODES else []
+    return [f"{counted(len(worst) + len(out), 'node')}: {counts}", *listed, *more, *out_of_service]

@@ -1,6 +1,6 @@
-"""A run in the terminal: each matrix with a glyph and a colour for every cell, then verdict, findings and next steps.
+"""Prints a run in the terminal: matrices with a glyph and a colour per cell, then verdict, findings and next steps.
 
-Cells that are worse than expected are orange, better cells blue: people who cannot tell red from green see both.
+Cells that are worse than expected are orange, better cells are blue, so that colour-blind readers see the difference.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..record.names import ENGINES, is_simulation
 from ..record.units import counted, figure
 from . import matrix_text, words
 from .analysis import MAX_WITH_EVIDENCE, Analysis
-from .matrix_text import MOST_ENDPOINTS
+from .matrix_text import MAX_ENDPOINTS
 from .screen import Screen
 from .words import MAX_FINDINGS, Cell
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 WIDEST = max(map(len, words.WORDS.values()))
 
-#: Colour of a cell by the step of its deviation (`matrix_text.DEVIATIONS`), the worst first.
+#: Styles of cells, by the step of their deviation (`matrix_text.deviation_step`).
 SHADES = (
     "white on #a84300",
     "black on #f28e2b",
@@ -46,9 +46,9 @@ def show(
     width: int | None = None,
     others: Mapping[str, Table] | None = None,
 ) -> None:
-    """Prints a run to `file` (default: standard output): the matrices first, the verdict and the findings last.
+    """Prints a run to `file` (default: standard output).
 
-    others: {title: table} of published systems.
+    others: {title: table of messages} of published systems.
     """
     screen, judged = Screen(file, width), analysis.judged
     for line in analysis.notices:
@@ -77,7 +77,7 @@ def show(
 
 
 def show_messages(screen: Screen, judged: Sequence[Judged], others: Mapping[str, Table]) -> None:
-    """The tables of messages between ranks by size, next to those of published systems."""
+    """Prints the tables of messages between ranks, with columns of published systems."""
     if not any(result["engine"] == "mpi" for one in judged for result, _ in one.matrices):
         return
     from . import by_size
@@ -91,7 +91,7 @@ def show_messages(screen: Screen, judged: Sequence[Judged], others: Mapping[str,
 
 
 def show_adapters(screen: Screen, analysis: Analysis) -> None:
-    """The network adapters of all nodes, and their signs of congestion."""
+    """Prints the network adapters of all nodes, and signs of congestion."""
     if not any(record["adapters"] or record.get("health") for record in analysis.records):
         return
     from . import devices
@@ -103,7 +103,7 @@ def show_adapters(screen: Screen, analysis: Analysis) -> None:
 
 
 def show_answer(screen: Screen, analysis: Analysis) -> None:
-    """The verdict, the findings with their evidence, the next steps, and the commands to run again."""
+    """Prints verdict, findings with evidence, next steps, and commands that measure again."""
     found = analysis.findings
     screen.print(screen.badge(analysis.verdict) + screen.text(f"  {words.verdict_tally(analysis.judged)}"))
     if analysis.begins_with_assessment:
@@ -128,16 +128,16 @@ def show_answer(screen: Screen, analysis: Analysis) -> None:
 
 
 def grouped(judged: Sequence[Judged], places: words.Places) -> list[list[Judged]]:
-    """Tests of a place that left no record for the same reason in one group, at the first; each other test alone."""
+    """Groups tests that left no record for the same reason. All other tests are groups of one test."""
     groups: dict[object, list[Judged]] = {}
     for at, one in enumerate(judged):
-        silent = one.test.record is None and one.reasons and not one.test.node
-        groups.setdefault((one.verdict, one.reasons, places.name(one)) if silent else at, []).append(one)
+        is_silent = one.test.record is None and one.reasons and not one.test.node
+        groups.setdefault((one.verdict, one.reasons, places.name(one)) if is_silent else at, []).append(one)
     return list(groups.values())
 
 
 def grouped_by_size(one: Judged) -> Sequence[Collective | tuple[Result, MatrixVerdict]]:
-    """The matrices of a test; the sizes of a collective, or of messages, are one item."""
+    """The matrices of a test. All sizes of a collective, or of a sweep of messages, are one item."""
     if not any(result["engine"] in ENGINES or is_simulation(result) for result, _ in one.matrices):
         return one.matrices
     from .collectives import groups_by_size
@@ -146,14 +146,14 @@ def grouped_by_size(one: Judged) -> Sequence[Collective | tuple[Result, MatrixVe
 
 
 def verdict_of(one: Judged, shown: Collective | tuple[Result, MatrixVerdict]) -> Verdict:
-    """The verdict of a matrix or a collective of a test."""
+    """The verdict of an item of `grouped_by_size`."""
     return one.matrix_verdict(shown[1]) if isinstance(shown, tuple) else shown.verdict
 
 
 def show_test(screen: Screen, analysis: Analysis, one: Judged, others: int = 0) -> None:
-    """One test of the run: its matrices, the worst first, then why it is not PASS if no cell shows the reason.
+    """Prints a test: its matrices, the worst first, then reasons that no cell shows.
 
-    others: the number of other tests with the same reason.
+    others: number of other tests with the same reasons.
     """
     for note in one.test.record["notes"] if one.test.record else []:
         screen.print_once(f"note: {note}")
@@ -179,7 +179,7 @@ def show_test(screen: Screen, analysis: Analysis, one: Judged, others: int = 0) 
 
 
 def show_matrix(screen: Screen, analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> None:
-    """One measured test case."""
+    """Prints a matrix with its summaries and findings."""
     verdict = one.matrix_verdict(matrix)
     screen.print(screen.badge(verdict) + screen.text(f"  {result['testcase']}", "bold"))
     screen.print(matrix_text.title(result))
@@ -187,13 +187,13 @@ def show_matrix(screen: Screen, analysis: Analysis, one: Judged, result: Result,
         show_cells(screen, result, matrix)
     summaries = [
         *matrix_text.class_lines(one, result, matrix),
-        *matrix_text.inside_lines(result, matrix),
+        *matrix_text.local_copy_lines(result, matrix),
         *matrix_text.part_lines(result, fit=False),
     ]
     for line in summaries:
         screen.print(line)
     screen.print(matrix_text.method_line(result), "dim")
-    beyond = max(len(result["rows"]), len(result["columns"])) > MOST_ENDPOINTS and matrix.matrix.classes
+    beyond = max(len(result["rows"]), len(result["columns"])) > MAX_ENDPOINTS and matrix.matrix.classes
     for line in [*matrix.overview(), *(matrix_text.axis_lines(matrix) if beyond else [])]:
         screen.print(line, indent=2)
     cells = [*matrix_text.marked_cells(matrix), *words.fact_lines(one, result)]
@@ -209,29 +209,29 @@ def show_matrix(screen: Screen, analysis: Analysis, one: Judged, result: Result,
 
 
 def show_collective(screen: Screen, one: Collective) -> None:
-    """A collective in all of its sizes; of messages the figures are in the table of all tests."""
+    """Prints all sizes of a collective. The values of a sweep of messages are in the table of all tests."""
     screen.print(screen.badge(one.verdict) + screen.text(f"  {one.name}", "bold"))
     screen.print(one.title())
     if one.has_table:
         show_sizes(screen, one)
     screen.print(one.how(), "dim")
-    for line in one.said():
+    for line in one.remarks():
         screen.print(line, indent=2)
     screen.print()
 
 
 def show_sizes(screen: Screen, one: Collective) -> None:
-    """A line per size."""
+    """Prints a collective as a table, with a line per size."""
     heads = [
-        one.ways,
-        [head for head, _, _ in one.columns] * len(one.ways),
-        [f"({unit})" for _, unit, _ in one.columns] * len(one.ways),
+        one.column_groups,
+        [head for head, _, _ in one.columns] * len(one.column_groups),
+        [f"({unit})" for _, unit, _ in one.columns] * len(one.column_groups),
     ]
     screen.table(heads, list(one.lines()), group=len(one.columns))
 
 
 def show_table(screen: Screen, table: Table) -> None:
-    """The messages of all tests by size."""
+    """Prints a table of messages, with a line per size."""
     screen.print(table.title, "bold")
     heads = [list(row) for row in zip(*table.columns, strict=True) if any(row)]
     rows = [
@@ -243,8 +243,8 @@ def show_table(screen: Screen, table: Table) -> None:
 
 
 def show_cells(screen: Screen, result: Result, matrix: MatrixVerdict) -> None:
-    """The first MOST_ENDPOINTS rows and columns of a matrix."""
-    rows, columns = result["rows"][:MOST_ENDPOINTS], result["columns"][:MOST_ENDPOINTS]
+    """Prints the first MAX_ENDPOINTS rows and columns of a matrix."""
+    rows, columns = result["rows"][:MAX_ENDPOINTS], result["columns"][:MAX_ENDPOINTS]
     table = [
         (words.short_label(label), [shown_cell(result, matrix, row, column) for column in range(len(columns))])
         for row, label in enumerate(rows)
@@ -252,11 +252,11 @@ def show_cells(screen: Screen, result: Result, matrix: MatrixVerdict) -> None:
     screen.table([[words.short_label(label) for label in columns]], table)
     if len(result["rows"]) > len(rows) or len(result["columns"]) > len(columns):
         most = max(len(result["rows"]), len(result["columns"]))
-        screen.print(f"(first {MOST_ENDPOINTS} of {most} rows and columns shown; the record has all)")
+        screen.print(f"(first {MAX_ENDPOINTS} of {most} rows and columns shown; the record has all)")
 
 
 def shown_cell(result: Result, matrix: MatrixVerdict, row: int, column: int) -> Cell:
-    """A cell: its value, or its status if there is no value, in the shade of its deviation."""
+    """A cell of the table: its value, or its status without a value, in the shade of its deviation."""
     status, value = result["status"][row][column], result["values"][row][column]
     if status == "not-applicable":
         return Cell("-", style="dim")
@@ -269,7 +269,7 @@ def shown_cell(result: Result, matrix: MatrixVerdict, row: int, column: int) -> 
 
 
 def show_overview(screen: Screen, analysis: Analysis) -> None:
-    """A line for each test case, the worst first, below the matrices of many test cases."""
+    """Prints a line per test case, the worst first, if there are several."""
     judged, places = analysis.judged, analysis.places
     lines = [
         (one.verdict, places.added(one.test.name, one), "") for one in judged if one.verdict_beyond_cells is not None
@@ -283,25 +283,25 @@ def show_overview(screen: Screen, analysis: Analysis) -> None:
             result, matrix = shown
             classes = matrix.matrix.classes
             medians = [f"{name} {matrix_text.extremes(classes[name], result['unit'])[1]}" for name in classes]
-            said = f"median {', '.join(medians)} {words.UNITS[result['unit']]}" if medians else "not measured"
+            values = f"median {', '.join(medians)} {words.UNITS[result['unit']]}" if medians else "not measured"
             name = result["testcase"]
             name += f" {units.size(result['size_bytes'])}" if counts[name] > 1 else ""
-            lines.append((one.matrix_verdict(matrix), places.added(name, one), said))
+            lines.append((one.matrix_verdict(matrix), places.added(name, one), values))
     if len(lines) < 2:
         return
     width = max(len(name) for _, name, _ in lines)
-    for verdict, name, said in sorted(lines, key=lambda line: -line[0]):
+    for verdict, name, values in sorted(lines, key=lambda line: -line[0]):
         word = f"{screen.glyphs[verdict]} {words.WORDS[verdict]:<{WIDEST}}  "
-        line = f"{word}{name:<{width}}  {said}"
+        line = f"{word}{name:<{width}}  {values}"
         fits = len(line) <= screen.width
         screen.print(screen.text(line.rstrip() if fits else f"{word}{name}"))
-        if said and not fits:
-            screen.print(said, indent=len(word))
+        if values and not fits:
+            screen.print(values, indent=len(word))
     screen.print()
 
 
 def show_legend(screen: Screen) -> None:
-    """The meaning of the glyphs and colours."""
+    """Prints the meaning of glyphs and colours."""
     glyphs = "  ".join(f"{screen.glyphs[verdict]} {words.WORDS[verdict]}" for verdict in words.ORDER)
     screen.print(glyphs, "dim")
     if screen.has_colours:
