@@ -34,7 +34,7 @@ UNIT_TESTS = REPOSITORY / "tests" / "unit"
 COPY = REPOSITORY / ".build" / "mutants"
 SUBPACKAGES = ("references", "judge", "locate", "foreign")
 LEAST = 0.90
-MANY_FILES = 12
+MANY_FILES, OWN_SHARE = 12, 1 / 3
 #: Files of tests that run a browser.
 LEFT_OUT = ("test_page_browser.py",)
 OPTIONS = (
@@ -100,10 +100,17 @@ def tests_about(module: str) -> list[str]:
 def tests_of(wanted: str) -> set[str]:
     """The names of the files of unit tests that run for a module or subpackage.
 
-    A module that many files import is tested by the files about the other modules of its subpackage.
+    Of the many files that import a common module, only the files run that import little of other subpackages.
     """
+    prefix = f"linkmatrix.{wanted.partition('/')[0]}."
+    own = {
+        file.name: sum(name.startswith(prefix) for name in names)
+        / sum(name.startswith("linkmatrix.") for name in names)
+        for file, names in imports().items()
+        if any(name.startswith(prefix) for name in names)
+    }
     about = [tests_about(module) for module in modules_of(wanted)]
-    return {name for names in about if len(names) <= MANY_FILES for name in names}
+    return {name for names in about for name in names if len(names) <= MANY_FILES or own.get(name, 0) >= OWN_SHARE}
 
 
 @cache

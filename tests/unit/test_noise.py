@@ -208,3 +208,9 @@ def test_a_cell_that_a_run_lacks_has_no_reference():
     values = np.full((6, 2, 2), 5.0)
     values[2, 0, 1] = np.nan
     assert np.isnan(noise.spread(values, np.full((2, 2), "NET")).centre[0, 1])
+
+
+@pytest.mark.parametrize(("values", "median"), [([3.0, -1.0, 2.0], 2.0), ([3.0, -1.0, 2.0, 8.0], 2.5), ([5.0], 5.0)])
+def test_the_median_residual_is_that_of_the_absolute_values(values, median):
+    residuals = np.array(values)[:, None, None]
+    assert noise.median_residual(residuals, np.array([[True]])) == median

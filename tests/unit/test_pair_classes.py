@@ -280,3 +280,8 @@ def test_all_pairs_of_eight_are_one_group():
     halves = np.arange(8) // 4
     texts = {str(one) for one in cover_pairs(labels, labels, halves[:, None] != halves)}
     assert texts == {"gpu[0-3]->gpu[4-7]", "gpu[4-7]->gpu[0-3]"}
+
+
+@pytest.mark.parametrize("text", ["gpu[0-3,6]", "gpu[2]", "all"])
+def test_names_are_written_as_they_are_read(text):
+    assert str(Names.read(text)) == text

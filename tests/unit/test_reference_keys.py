@@ -265,3 +265,34 @@ def test_collectives_have_the_references_of_the_check_that_measures_the_same(mak
 def test_what_nobody_asked_for_is_the_usual():
     assert keys.measured_variant({}) == keys.measured_variant({"asked_by": None}) == ""
     assert keys.asking_check({"asked_by": "node_sweep"}) == keys.asking_check({}) == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "variant", "words"),
+    [
+        ({"engine": "mpi", "memory": "device", "transport": "mpi"}, "@device", ", device memory, mpi"),
+        (
+            {"engine": "mpi", "memory": "device", "transport": "staged"},
+            "@device@without_gdrcopy",
+            ", device memory, staged, without gdrcopy",
+        ),
+        ({"engine": "mpi", "memory": "host", "pairs": 4}, "", ", 4 pairs"),
+        ({"engine": "nccl", "rows": ["all"]}, "", ", 4 ranks on one node"),
+        (
+            {"engine": "mpi", "rows": ["all"], "memory": "host"},
+            "",
+            ", 4 ranks on one node, MPI between host memory",
+        ),
+        (
+            {"engine": "host", "rows": ["all"], "memory": "host", "metric": "compute"},
+            "",
+            ", 4 ranks on one node, cores of a host",
+        ),
+    ],
+)
+def test_words_distinguish_results_of_one_test_case(make_record, changes, variant, words):
+    record = make_record()
+    result = {**record["results"][0], "notes": [], **changes}
+    assert keys.distinguishing_words(record, result, variant) == words
+    imported = {**record, "imported": {"program": "osu_bw", "nodes": 1, "ranks": 4}}
+    assert keys.distinguishing_words(imported, result, variant) == f"{words}, by osu_bw"

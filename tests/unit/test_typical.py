@@ -8,7 +8,7 @@ import yaml
 
 from linkmatrix.errors import BadInput
 from linkmatrix.record import grids, reading
-from linkmatrix.references.typical import FILE, pair_link_name, typical_values
+from linkmatrix.references.typical import FILE, nccl_algorithm, pair_link_name, typical_values
 
 REPOSITORY = Path(__file__).parents[2]
 OWN = "tests/data/"
@@ -66,6 +66,34 @@ def test_a_record_tells_product_and_link():
     assert found.of(record, host, "HOST").value == 201, "not the typical value of PCIe"
     record["devices"][0]["name"] = "another GPU"  # of several products nobody can say
     assert found.of(record, peer, "NV18") is None
+
+
+@pytest.mark.parametrize(
+    ("testcase", "rates", "link"),
+    [
+        ("ib_write_bw", ["400 Gb/sec (4X NDR)", ""], "NDR"),
+        ("ib_write_bw", ["400 Gb/sec (4X NDR)", "200 Gb/sec (4X HDR)"], ""),
+        ("ib_write_bw", ["100 Gb/sec"], ""),
+        ("other", ["400 Gb/sec (4X NDR)"], "NET"),
+    ],
+)
+def test_the_link_of_adapters_is_their_common_infiniband_rate(testcase, rates, link):
+    record = {"devices": [], "adapters": [{"rate": rate} for rate in rates]}
+    assert pair_link_name(record, {"testcase": testcase}, "NET") == link
+
+
+@pytest.mark.parametrize(
+    ("notes", "algorithm"),
+    [
+        (["NCCL ran RING, SIMPLE, channels 0..23", "another note"], "Ring"),
+        (["NCCL ran NVLS, SIMPLE"], "NVLS"),
+        (["NCCL ran NVLS, SIMPLE", "NCCL ran RING, LL"], ""),
+        (["NCCL ran TREE, LL"], ""),
+        ([], ""),
+    ],
+)
+def test_an_algorithm_counts_if_nccl_ran_no_other(notes, algorithm):
+    assert nccl_algorithm({"notes": notes}) == algorithm
 
 
 def test_a_rate_in_bits_is_converted_and_a_minimum_yields_to_a_measurement():
