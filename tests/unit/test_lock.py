@@ -26,6 +26,14 @@ def test_the_second_run_says_who_holds_the_lock(machine):
     assert machine.run("--system", "node:other")[0] == 0
 
 
+def test_the_locks_of_another_user_end_a_run_with_the_remedy(machine, monkeypatch):
+    machine.prepare("pass")
+    (machine.folder / "locks").mkdir()
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "locks")
+    code, out = machine.run("--system", "node:gpu")
+    assert code == 4 and "/locks cannot be written: name another folder in $LINKMATRIX_PREFIX" in out
+
+
 def test_the_lock_of_a_dead_holder_is_taken_over_with_a_note(machine):
     machine.prepare("pass")
     (machine.folder / "locks").mkdir()

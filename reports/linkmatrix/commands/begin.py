@@ -67,7 +67,8 @@ def run_lock(prefix: Path, system: str | None) -> Iterator[str]:
 
     Raises NotStarted, also if another run of this system is active.
     """
-    prepare_folder(prefix, "LINKMATRIX_PREFIX")
+    for folder in (prefix, prefix / "locks"):  # another user may have created the second
+        prepare_folder(folder, "LINKMATRIX_PREFIX")
     builds = Path(os.environ.get("LINKMATRIX_BUILD") or folders.repository() / ".build")
     if os.access(builds, os.W_OK) or not builds.is_dir():  # a read-only folder of built programs is allowed
         prepare_folder(builds, "LINKMATRIX_BUILD")

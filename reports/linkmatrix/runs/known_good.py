@@ -6,7 +6,7 @@ A node is known good if
 - no newest outcome is FAIL, and none of the last days is INCOMPLETE,
 - at least one outcome of the last days is PASS or WARN, about the driver and the components in the newest records,
 - no run flags a component of the node, and
-- no cell of the node was DISTURBED three times in a row.
+- no cell of the node was DISTURBED three times without a clean run in between.
 
 NOT JUDGED and DISTURBED do not replace an earlier outcome. A FAIL counts until its scope has a newer outcome. A FAIL of
 the present components and driver counts until these components have a newer outcome with this driver. A streak of
@@ -115,7 +115,7 @@ def without_disturbed(verdict: Verdict, disturbed: bool) -> Verdict:
     return Verdict.DISTURBED if disturbed and verdict <= Verdict.NOT_JUDGED else verdict
 
 
-LEAST_STREAK = 3  # DISTURBED in a row
+LEAST_STREAK = 3  # DISTURBED without a clean run in between
 MOST_CELLS = 64  # per test case
 
 
@@ -186,7 +186,7 @@ def streak_sentences(tests: Iterable[Measured]) -> dict[str, str]:
 
 
 def streaks(tests: Iterable[Measured]) -> Iterator[str]:
-    """One sentence per cell of a node that was DISTURBED at least ENOUGH times in a row, the longest streak first."""
+    """One sentence per cell of a node that was DISTURBED LEAST_STREAK times or more without a clean run in between."""
     counts: dict[tuple[str, str, str], int] = {}
     newest: dict[tuple[str, str, str], Cell] = {}
     known: set[tuple[int, frozenset[str]]] = set()
@@ -202,7 +202,7 @@ def streaks(tests: Iterable[Measured]) -> Iterator[str]:
         if count >= LEAST_STREAK:
             cell = newest[key]
             names = " and ".join(units.first(list(cell.processes)))
-            of = f"{cell.testcase} {cell.pair} was DISTURBED {count} times in a row"
+            of = f"{cell.testcase} {cell.pair} was DISTURBED {count} times without a clean run in between"
             yield f"cannot be judged while {names} {'runs' if len(cell.processes) == 1 else 'run'}: {of}"
 
 
