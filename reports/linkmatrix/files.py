@@ -51,7 +51,7 @@ def read_whole(path: Path, most: int) -> bytes:
     if content is None:
         raise BadInput(f"{path} cannot be read: its writer is still writing")
     if too_large or len(content) > most:
-        raise BadInput(f"{path} is larger than {most} bytes: linkmatrix writes no such file")
+        raise BadInput(f"{path} is larger than {most} bytes: name a file that linkmatrix wrote")
     return content
 
 

@@ -3,27 +3,27 @@
 #
 #   binding host=NAME rank=N local=N cores=0-3,8 numa=0:0-3;1:4-7 visible=0,1 gpus=0:NODE,1:NODE nics=mlx5_0:NODE
 #
-# numa: the cores of each NUMA node. NODE: the NUMA node; -1: unknown. "-": none, or for visible, no limit. The script starts
-# and measures nothing, so any launcher can start it.
+# local: rank on the node. numa: cores of each NUMA node. visible: CUDA_VISIBLE_DEVICES. NODE: NUMA node, -1 if unknown.
+# "-": unknown, none, or (visible) no limit. Any launcher can start the script, because it starts and measures nothing.
 #
 #   binding.sh --into FOLDER PROGRAM [ARGUMENT…]
 #
 # writes the line into a separate file in FOLDER and then executes PROGRAM with the same placement.
 
-first() { # WORDS…: the first of them, or -
+first() { # WORD…: prints the first word, or -
   echo "${1:--}"
 }
 
-joined() { # lines, with commas between them
+joined() { # joins the lines of standard input by commas
   list=$(paste -sd, -)
   first "$list"
 }
 
-node_of() { # FILE with the number of a NUMA node
+node_of() { # FILE: prints the NUMA node in the file, or -1
   cat "$1" 2>/dev/null || echo -1
 }
 
-# shellcheck disable=SC2086 # an unset variable is no word
+# shellcheck disable=SC2086 # unset variables must disappear
 rank=$(first ${PMIX_RANK:-} ${OMPI_COMM_WORLD_RANK:-} ${PMI_RANK:-} ${SLURM_PROCID:-})
 # shellcheck disable=SC2086
 local=$(first ${OMPI_COMM_WORLD_LOCAL_RANK:-} ${MPI_LOCALRANKID:-} ${SLURM_LOCALID:-})

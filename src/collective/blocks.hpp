@@ -5,14 +5,15 @@
 
 namespace linkmatrix {
 
-/// Selects blocks of the elements of each rank's part: block `first` and every `every`-th after it. Plain data. every =
-/// 1 selects all.
+/// Selects compared blocks of 1,024 elements in each rank's part: first, first + every, first + 2 × every, …
+/// Trivially copyable.
 struct ElementBlocks {
   static constexpr std::uint64_t elements = 1024;
 
   std::uint64_t every = 1, first = 0;
 
-  /// Calls work(begin, end) for each block of `count` elements in parts of `part` elements; 0: one part.
+  /// Calls work(begin, end) for each selected block of a buffer. count: elements of the buffer. part: elements per
+  /// part; 0: the buffer is one part.
   template <class Work>
   void for_each(std::uint64_t count, std::uint64_t part, const Work& work) const {
     const std::uint64_t each = part == 0 ? count : part;

@@ -13,7 +13,7 @@
 namespace linkmatrix {
 namespace {
 
-/// Parses "400 Gb/sec (4X NDR)" and "25000 Mb/s" of the kernel; 0: unknown.
+/// Parses the kernel's "400 Gb/sec (4X NDR)" or "25000 Mb/s"; 0: unknown.
 double gigabytes_of(const std::string& rate) {
   char* unit = nullptr;
   const double number = std::strtod(rate.c_str(), &unit);
@@ -26,15 +26,15 @@ double gigabytes_of(const std::string& rate) {
 bool is_up(const AdapterPort& port) { return port.state == "ACTIVE" || port.state == "up"; }
 bool is_fabric(const AdapterPort& port) { return port.place.contains("port"); }
 
-/// Ranks behind common links. There may be several such groups: a device's ranks, or a node's.
+/// The ranks behind common links: the rank of one device, or all ranks of one node.
 struct Group {
-  double rate = 0;     ///< GB/s of its links, each way
-  double ranks = 0;    ///< behind them
-  double leaving = 0;  ///< those whose next one is behind others
+  double rate = 0;     ///< GB/s of its links per direction
+  double ranks = 0;    ///< number of its ranks
+  double leaving = 0;  ///< number of its ranks whose next rank is in another group
   bool has_root = false;
 };
 
-/// Returns the share of the bus bandwidth that goes through the links of a group in one direction, with `all` ranks.
+/// Returns the load of a group's links in one direction, as a multiple of the bus bandwidth. all: number of all ranks.
 double share_of(Collective collective, Route route, const Group& group, double all) {
   const double away = all - group.ranks;
   switch (collective) {
@@ -43,12 +43,12 @@ double share_of(Collective collective, Route route, const Group& group, double a
     case Collective::alltoall:
       return group.ranks * away / (all - 1);
     case Collective::gather:
-    case Collective::scatter:  // the root's links have the parts of all others, theirs only their own
+    case Collective::scatter:  // the root's links carry the parts of all other ranks
       return (group.has_root ? away : group.ranks) / (all - 1);
     case Collective::all_gather:
     case Collective::reduce_scatter:
       return route == Route::ring ? 1 : std::max(group.ranks, away) / (all - 1);
-    case Collective::all_reduce:  // the whole buffer once; around a ring it is the bus factor of it
+    case Collective::all_reduce:  // any algorithm moves the whole buffer once per link
       return route == Route::ring ? 1 : all / (2 * (all - 1));
     case Collective::broadcast:
     case Collective::reduce:
@@ -58,7 +58,7 @@ double share_of(Collective collective, Route route, const Group& group, double a
   return 1;
 }
 
-/// The bus bandwidth that the links of all groups allow.
+/// Returns the bus bandwidth that the links of all groups allow, in GB/s.
 double limit_of(const CollectiveCase& wanted, Route route, const std::vector<Group>& groups) {
   double all = 0, rates = 0;
   for (const Group& group : groups) all += group.ranks, rates += group.rate;
@@ -66,12 +66,11 @@ double limit_of(const CollectiveCase& wanted, Route route, const std::vector<Gro
   for (const Group& group : groups)
     least = std::min(least, group.rate / share_of(wanted.collective, route, group, all));
   if (wanted.collective != Collective::all_reduce || route == Route::ring) return least;
-  // With n groups, each element crosses n - 1 links to its reduction and n - 1 links from
-  // there.
+  // With n groups, each element crosses n - 1 links to be reduced, and n - 1 links to be distributed.
   return std::min(least, rates * (all - 1) / (all * (static_cast<double>(groups.size()) - 1)));
 }
 
-/// Groups of one rank for each device; nothing where the rate of one is not known.
+/// Returns one group per device; nothing if the rate of a device is unknown.
 std::optional<std::vector<Group>> groups_of_devices(const CollectiveCase& wanted, const std::vector<Endpoint>& ranks) {
   std::vector<Group> groups;
   for (const Endpoint& rank : ranks) {
@@ -83,16 +82,14 @@ std::optional<std::vector<Group>> groups_of_devices(const CollectiveCase& wanted
   return groups;
 }
 
-/// Returns whether two nodes are on one kernel: containers, or several nodes of a scheduler on one machine. Data
-/// between them leaves by no port.
+/// Returns whether two nodes are containers or scheduler nodes on one machine, so that data between them uses no port.
 bool share_a_machine(const std::vector<const NodeFacts*>& nodes) {
   std::set<std::string> boots;
   return !std::ranges::all_of(
       nodes, [&](const NodeFacts* node) { return node->boot.empty() || boots.insert(node->boot).second; });
 }
 
-/// Returns one group per node. Returns nothing if the network of a node is unknown, or if two nodes have no common
-/// network.
+/// Returns one group per node; nothing if the network of a node is unknown, or if two nodes have no common network.
 std::optional<std::vector<Group>> groups_of_nodes(const CollectiveCase& wanted, const std::vector<Endpoint>& ranks,
                                                   const std::vector<NodeFacts>& nodes) {
   std::map<std::string, Group> by_name;
@@ -131,7 +128,7 @@ std::optional<double> network_limit(const NodeFacts& node) {
 
 Route route_of(Engine engine, Collective collective, const std::string& choice) {
   if (engine != Engine::nccl || is_made_of_sends(collective)) return Route::any;
-  if (choice.empty() || adds_in_network(choice)) return Route::unknown;
+  if (choice.empty() || reduces_in_network(choice)) return Route::unknown;
   return is_algorithm(choice, "Ring") ? Route::ring : Route::any;
 }
 

@@ -10,24 +10,23 @@
 
 namespace linkmatrix {
 
-/// Returns the total rate of a node's active ports in GB/s: InfiniBand, RoCE and Omni-Path if present, else Ethernet.
-/// Nothing if a rate is unknown.
+/// Returns the total rate of a node's active ports in GB/s per direction: InfiniBand, RoCE and Omni-Path ports; without
+/// such ports, Ethernet. Nothing if a rate is unknown.
 std::optional<double> network_limit(const NodeFacts& node);
 
-/// Route of the data, which determines what links must carry.
+/// Route of the data. It determines how much of the data each link carries.
 enum class Route {
-  unknown,  ///< unknown, or with reductions in the network (NVLS, SHARP): links may carry less than the bus bandwidth
-  ring,     ///< ring over all ranks
-  any,      ///< each link carries at least the data required by any algorithm
+  unknown,  ///< unknown, or reductions in the network (NVLS, SHARP): no limit can be given
+  ring,     ///< a ring over all ranks
+  any,      ///< any other algorithm: each link carries at least the minimum of all algorithms
 };
 
-/// Returns the route of a collective. choice: see last_choice(). If unknown, NCCL may reduce in the network, except for
-/// collectives made of sends.
+/// Returns the route of a collective. choice: algorithm, see last_choice(); "": unknown.
 Route route_of(Engine engine, Collective collective, const std::string& choice);
 
-/// Returns the bus bandwidth in GB/s that links allow. ranks: endpoints of the ranks, in their order. Inside a node the
-/// limit is the rate of devices over NVLink or PCIe; between nodes also the total rate of a node's ports. Nothing if a
-/// rate or the route is unknown, and for host memory inside a node.
+/// Returns the maximum bus bandwidth in GB/s. The limit is the rate of the devices' NVLinks or PCIe slots, and between
+/// nodes also network_limit(). ranks: endpoint of each rank. Nothing if a rate or the route is unknown, and for host
+/// memory inside a node.
 std::optional<double> bus_limit(const CollectiveCase& wanted, Route route, const std::vector<Endpoint>& ranks,
                                 const std::vector<NodeFacts>& nodes);
 

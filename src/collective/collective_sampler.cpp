@@ -11,17 +11,17 @@
 namespace linkmatrix {
 namespace {
 
-constexpr double sample_seconds = 0.002;  // that ranks begin a µs or two apart is a thousandth of it
-constexpr double burst_seconds = 0.25;    // between two readings of the clock
-constexpr int least_in_a_row = 3;         // of 4 GiB of all-gather on two H200, a single one is 7 % slower than twenty
-constexpr int most_repeats = 100;         // more would wait in a device's queue
+constexpr double sample_seconds = 0.002;  // minimum; ranks start up to 2 µs apart, a thousandth of it
+constexpr double burst_seconds = 0.25;    // maximum between two polls of the deadline
+constexpr int least_in_a_row = 3;         // on two H200, one all-gather of 4 GiB takes 7 % longer than each of twenty
+constexpr int most_repeats = 100;         // more would block in a device's queue
 
 constexpr std::uint64_t most_every = 64;
-constexpr double share_for_comparing = 0.05;                                              // of a sample's time
-constexpr std::uint64_t most_window_bytes = 7 * GiB, most_host_window_bytes = 112 * MiB;  // of a rank: 7 of the largest
+constexpr double share_for_comparing = 0.05;  // fraction of a sample's time
+// Bytes per rank: seven windows of the largest default size.
+constexpr std::uint64_t most_window_bytes = 7 * GiB, most_host_window_bytes = 112 * MiB;
 
-/// Returns the burst for collectives of `seconds` each. A collective as long as a sample is a sample. With comparison,
-/// a burst has at most `windows` samples; with too few windows, one sample of several collectives.
+/// Returns the burst for collectives of `seconds` each. With comparison, a burst has at most `windows` samples.
 Burst burst_of(double seconds, int windows) {
   const auto fit = [seconds](double time, int most) {
     return static_cast<int>(std::clamp<double>(std::ceil(time / std::max(seconds, 1e-9)), least_in_a_row, most));
@@ -31,7 +31,7 @@ Burst burst_of(double seconds, int windows) {
   return {.samples = fit(burst_seconds, windows > 0 ? windows : Burst::most_samples), .repeats = 1};
 }
 
-/// Returns the answer, or an error if a time is zero.
+/// Replaces an answer with a time of zero by an error.
 CollectiveAnswer with_a_time(CollectiveAnswer answer) {
   const auto is_time = [](double seconds) { return std::isfinite(seconds) && seconds > 0; };
   const bool has_times = !answer.seconds.empty() && std::ranges::all_of(answer.seconds, is_time);
@@ -39,7 +39,7 @@ CollectiveAnswer with_a_time(CollectiveAnswer answer) {
   return {.status = CellStatus::error, .why = "the collective took less time than the clock resolves"};
 }
 
-/// Returns whether the answer is valid; otherwise the sampling has failed with its reason.
+/// Returns whether the answer is valid. Otherwise copies its status and reason to `sampled`.
 bool is_ok(const CollectiveAnswer& answer, Sampled& sampled) {
   if (answer.status == CellStatus::ok) return true;
   sampled = {};
@@ -97,7 +97,7 @@ Sampled CollectiveSampler::sample_one(const Place& place, const SampleRule& rule
     const CollectiveAnswer answer = with_a_time(collectives_.run(burst, left()));
     if (!is_ok(answer, sampled)) return sampled;
     if (rule.verify) account(place, burst, answer, sampled);
-    // The first collectives are slower than all others, so their time is overestimated.
+    // The first collectives are slower, so measure again with their estimate.
     const Burst better = burst_of(answer.seconds.back() / burst.repeats, wanted.windows);
     if (sampled.samples.empty() && better.repeats >= 2 * burst.repeats) {
       burst = better;
@@ -114,7 +114,7 @@ Sampled CollectiveSampler::sample_one(const Place& place, const SampleRule& rule
   return sampled;
 }
 
-/// Counts wrong elements, also in bursts that are not samples.
+/// Adds the compared data and wrong elements of a burst, including warm-ups.
 void CollectiveSampler::account(const Place& place, const Burst& burst, const CollectiveAnswer& answer,
                                 Sampled& sampled) {
   sampled.verified = true;
@@ -132,14 +132,14 @@ void CollectiveSampler::account(const Place& place, const Burst& burst, const Co
   sampled.why = std::to_string(wrong_[place]) + " wrong elements arrived";
 }
 
-/// Returns one window per sample of a burst, limited by the memory; at least one.
+/// Returns the number of windows: one per sample of a burst, fewer if memory is short, at least one.
 int CollectiveSampler::windows_of(const CollectiveCase& wanted) const {
   const std::uint64_t most = collectives_.memory() == Memory::device ? most_window_bytes : most_host_window_bytes;
   const std::uint64_t each = std::max<std::uint64_t>(wanted.bytes, 1);
   return static_cast<int>(std::clamp<std::uint64_t>(most / each, 1, Burst::most_samples));
 }
 
-/// Compares every n-th block if a complete comparison takes too long compared with a burst.
+/// Returns n, so that comparing every n-th block takes at most share_for_comparing of a burst.
 std::uint64_t CollectiveSampler::every_for(const CollectiveCase& wanted, const CollectiveAnswer& answer) const {
   const double running = std::accumulate(answer.seconds.begin(), answer.seconds.end(), 0.0);
   const double every = std::round(answer.comparing / (share_for_comparing * running));
@@ -149,14 +149,15 @@ std::uint64_t CollectiveSampler::every_for(const CollectiveCase& wanted, const C
   return static_cast<std::uint64_t>(std::clamp(every, 1.0, static_cast<double>(most)));
 }
 
-/// Returns where a simulated fault corrupts data: at its rank, or if that receives nothing, at a receiving rank.
+/// Returns the rank whose data the simulated fault corrupts: the rank of the fault; if it receives nothing, another
+/// receiving rank. Nothing without a fault.
 std::optional<int> CollectiveSampler::wrong_rank(const Place& place) const {
   if (!simulated_fault_) return std::nullopt;
   const CollectiveCase& wanted = cases_.at(place);
   const std::vector<std::string> ranks = collectives_.ranks();
   const Layout layout = layout_of(wanted, static_cast<int>(ranks.size()));
   for (const Path& path : paths(place)) {
-    if (!simulated_fault_->has(path)) continue;
+    if (!simulated_fault_->affects(path)) continue;
     const auto rank = static_cast<int>(std::ranges::find(ranks, path.destination) - ranks.begin());
     if (received_elements(wanted, layout, rank) > 0) return rank;
     return wanted.collective == Collective::send ? wanted.destination : wanted.root;

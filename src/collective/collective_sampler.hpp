@@ -11,7 +11,7 @@
 
 namespace linkmatrix {
 
-/// Samples the cells of one collective at one size, serially: out of place and in place, or each pair of ranks.
+/// Samples the cells of one collective at one size, one cell at a time. A cell is a CollectiveCase, such as in place.
 class CollectiveSampler final : public Sampler {
  public:
   using Cases = std::map<Place, CollectiveCase>;
@@ -21,24 +21,24 @@ class CollectiveSampler final : public Sampler {
 
   std::vector<Sampled> sample(const Round& round, const SampleRule& rule) override;
   std::vector<int> resources(const Place&) const override { return {0}; }
-  /// Returns paths from each rank to the next, because every rank takes part.
+  /// Returns a path from each participating rank to the next.
   std::vector<Path> paths(const Place& place) const override;
-  bool is_there(const Place&) const override { return !collectives_.lost_as(); }
+  bool is_available(const Place&) const override { return !collectives_.lost_status(); }
   bool needs_all(const Place&) const override { return true; }
-  bool makes_wrong(const Place& place) const override { return wrong_rank(place).has_value(); }
-  CellStatus lost_as(const Place&) const override { return collectives_.lost_as().value_or(CellStatus::error); }
+  bool simulates_corruption(const Place& place) const override { return wrong_rank(place).has_value(); }
+  CellStatus lost_status(const Place&) const override { return collectives_.lost_status().value_or(CellStatus::error); }
   std::vector<Lost> take_lost() override { return collectives_.take_lost(); }
   Sensitivity sensitivity() const override { return {least_, most_}; }
   Clocking clocking() const override {
     return {collectives_.engine() == Engine::nccl ? "events" : "messages", std::nullopt};
   }
 
-  /// Simulates wrong data after its arrival.
+  /// Simulates `corrupt`: data becomes wrong after its arrival.
   void set_simulated_fault(const SimulatedFault& fault) { simulated_fault_ = fault; }
 
-  /// Number of wrong elements of each compared cell.
+  /// Returns the number of wrong elements of each compared cell.
   const std::map<Place, std::uint64_t>& wrong() const { return wrong_; }
-  /// Algorithm of each cell, if the library reports it.
+  /// Returns the algorithm of each cell, if the library reports it (last_choice()).
   const std::map<Place, std::string>& choices() const { return choices_; }
 
  private:

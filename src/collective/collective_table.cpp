@@ -5,7 +5,7 @@
 namespace linkmatrix {
 namespace {
 
-/// Prints as many digits as nccl-tests.
+/// Formats a number with as many digits as nccl-tests.
 std::string time_text(double microseconds) {
   return formatted(microseconds >= 10000 ? "%8.0f" : microseconds >= 100 ? "%8.1f" : "%8.2f", microseconds);
 }

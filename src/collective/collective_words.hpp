@@ -1,10 +1,11 @@
 #pragma once
 
+#include "core/pattern.hpp"
 #include "core/words.hpp"
 
 namespace linkmatrix {
 
-/// Collectives; named as the programs of nccl-tests.
+/// Collective operations. Their spellings are the names of the programs of nccl-tests.
 enum class Collective {
   all_reduce,
   all_gather,
@@ -19,8 +20,8 @@ enum class Collective {
 };
 enum class ElementType { f32, f64, f16, bf16, f8e4m3, f8e5m2, i8, u8, i32, u32, i64, u64 };
 enum class Reduction { sum, prod, min, max, avg };
-/// Launch of the collectives of a sample: queued; recorded once and launched as one graph; or blocking, with a wait of
-/// the host after each.
+/// How the collectives of a sample are launched. graph: recorded once and launched as one CUDA graph. blocking: the
+/// host waits after each collective.
 enum class Launch { queued, graph, blocking };
 
 template <>
@@ -62,7 +63,7 @@ struct Words<Launch> {
 };
 
 /// Returns whether the collective reduces elements.
-constexpr bool reduces(Collective collective) {
+LINKMATRIX_HOST_DEVICE constexpr bool reduces(Collective collective) {
   return collective == Collective::all_reduce || collective == Collective::reduce_scatter ||
          collective == Collective::reduce;
 }
@@ -73,7 +74,7 @@ constexpr bool has_root(Collective collective) {
          collective == Collective::scatter;
 }
 
-/// Returns whether the collective consists of sends, for which libraries have no choice of algorithms.
+/// Returns whether libraries implement the collective by sends, without a choice of algorithms.
 constexpr bool is_made_of_sends(Collective collective) {
   return collective == Collective::alltoall || collective == Collective::gather || collective == Collective::scatter ||
          collective == Collective::sendrecv || collective == Collective::send;

@@ -13,14 +13,14 @@
 
 namespace linkmatrix {
 
-/// Result of one operation of all ranks.
+/// Result of prepare() or run() on all ranks.
 struct CollectiveAnswer {
   CellStatus status = CellStatus::ok;  ///< ok, timeout or error
   std::string why{};                   ///< one sentence if not ok
-  /// Seconds of each sample of a burst, the mean over ranks, as in nccl-tests and OSU's benchmarks.
+  /// Seconds of each sample, as the mean over ranks (as in nccl-tests and OSU's benchmarks).
   std::vector<double> seconds{};
-  std::vector<std::uint64_t> wrong{};  ///< wrong elements of all ranks, for each compared sample
-  double comparing = 0;                ///< seconds of the comparison, in addition to the samples
+  std::vector<std::uint64_t> wrong{};  ///< wrong elements of all ranks per sample; empty: not compared
+  double comparing = 0;                ///< seconds of the comparison, not included in `seconds`
   std::string choice{};                ///< algorithm, protocol and channels, if the library reports them
 };
 
@@ -30,13 +30,13 @@ inline CollectiveAnswer answer_of(const RankTimes& times, const Burst& burst) {
   return answer;
 }
 
-/// All ranks of a communicator, as seen by the controlling process.
+/// All ranks of a communicator, as seen by the process that measures.
 class Collectives {
  public:
   virtual ~Collectives() = default;
 
   virtual Machine& machine() = 0;
-  /// Returns the ranks as endpoints, in their order.
+  /// Returns the endpoint labels of the ranks, by rank.
   virtual std::vector<std::string> ranks() const = 0;
   virtual Engine engine() const = 0;
   virtual Memory memory() const = 0;
@@ -46,15 +46,15 @@ class Collectives {
   /// Returns one sentence on why a case cannot run here; nothing if it can.
   virtual std::optional<std::string> refusal(const CollectiveCase& wanted) const = 0;
 
-  /// Prepares a case; later calls run the last prepared one. Throws BadInput if memory is insufficient.
+  /// Prepares a case for run(). seconds: time limit. Throws BadInput if memory is insufficient.
   virtual CollectiveAnswer prepare(const CollectiveCase& wanted, double seconds) = 0;
+  /// Runs the last prepared case. seconds: time limit.
   virtual CollectiveAnswer run(const Burst& burst, double seconds) = 0;
-
   /// Returns the status of all further cells after the loss of a rank; nothing if all ranks are available.
-  virtual std::optional<CellStatus> lost_as() const = 0;
+  virtual std::optional<CellStatus> lost_status() const = 0;
   virtual std::vector<Lost> take_lost() = 0;
 
-  /// Returns the facts that the library has reported, for the record.
+  /// Returns facts of the library for the record, such as its transports.
   virtual Software facts() const { return {}; }
 };
 

@@ -8,18 +8,19 @@
 
 namespace linkmatrix {
 
-/// Data that ranks send and must receive: whole numbers that the type represents exactly in any order of additions, so
-/// that every wrong element is detected. Calculated from the position alone, independently of the tested library.
+/// Parameters of the data that ranks send and must receive. Elements are whole numbers that the type represents
+/// exactly, also as partial sums in any order, so that every wrong element is detected. They depend only on rank and
+/// position.
 struct Expectation {
   Collective collective;
   Reduction reduction;
-  int ranks, root, source;
-  std::uint64_t part;
-  std::uint64_t limit;    ///< largest number up to which the type represents all whole numbers
-  std::uint64_t factors;  ///< maximum number of factors 2 in a product
+  int ranks, root, source;  ///< number of ranks; rank of the root; sending rank of Collective::send
+  std::uint64_t part;       ///< see Layout::part
+  std::uint64_t limit;      ///< largest number up to which the type represents all whole numbers
+  std::uint64_t factors;    ///< maximum number of ranks that contribute a factor 2 to a product
 };
 
-/// Returns the largest number up to which a type represents all whole numbers (from mantissa or range).
+/// Returns the largest n ≤ 2²⁴ such that the type represents 0 to n exactly.
 constexpr std::uint64_t exact_limit(ElementType type) {
   switch (type) {
     case ElementType::f8e5m2:
@@ -48,8 +49,7 @@ constexpr Expectation expectation_of(const CollectiveCase& wanted, const Layout&
                   .part = layout.part,
                   .limit = exact_limit(wanted.type),
                   .factors = 0};
-  // At most as many factors as ranks. If every rank contributed a 2, a rank counted twice in place of another would be
-  // undetected.
+  // Not all ranks contribute a 2: otherwise a rank that is counted twice instead of another would not be detected.
   while (out.factors < static_cast<std::uint64_t>(ranks) && (std::uint64_t{2} << out.factors) <= out.limit)
     ++out.factors;
   return out;
@@ -58,17 +58,16 @@ constexpr Expectation expectation_of(const CollectiveCase& wanted, const Layout&
 /// Returns element `index` of the data that a rank sends.
 LINKMATRIX_HOST_DEVICE constexpr std::uint64_t sent_element(const Expectation& e, int rank, std::uint64_t index) {
   const std::uint64_t mixed = pattern_word(static_cast<std::uint64_t>(rank) + 1, index);
-  const bool reduces = e.collective == Collective::all_reduce || e.collective == Collective::reduce_scatter ||
-                       e.collective == Collective::reduce;
-  if (!reduces || e.reduction == Reduction::min || e.reduction == Reduction::max) return mixed % (e.limit + 1);
+  if (!reduces(e.collective) || e.reduction == Reduction::min || e.reduction == Reduction::max)
+    return mixed % (e.limit + 1);
   const std::uint64_t turn = (static_cast<std::uint64_t>(rank) + index) % static_cast<std::uint64_t>(e.ranks);
   if (e.reduction == Reduction::prod) {
-    // Some of the ranks, others for each element, bring a 2.
+    // For each element, other ranks contribute a 2.
     return turn < pattern_word(0, index) % (e.factors + 1) ? 2 : 1;
   }
   const std::uint64_t each = e.limit / static_cast<std::uint64_t>(e.ranks);
   if (each > 0) return mixed % (each + 1);
-  return turn < e.limit ? mixed % 2 : 0;  // more ranks than the type can count: others for each element
+  return turn < e.limit ? mixed % 2 : 0;  // more ranks than `limit`: for each element, other ranks contribute
 }
 
 /// Returns the reduction of all ranks' elements at `index`.
@@ -93,7 +92,7 @@ LINKMATRIX_HOST_DEVICE constexpr double reduced_element(const Expectation& e, st
   return e.reduction == Reduction::avg ? static_cast<double>(value) / e.ranks : static_cast<double>(value);
 }
 
-/// Returns element `index` of the data that a rank must receive. Only for ranks that receive data.
+/// Returns element `index` of the data that a rank must receive. The rank must receive data.
 LINKMATRIX_HOST_DEVICE constexpr double expected_element(const Expectation& e, int rank, std::uint64_t index) {
   const auto moved = [&](int from, std::uint64_t at) { return static_cast<double>(sent_element(e, from, at)); };
   switch (e.collective) {
@@ -119,7 +118,7 @@ LINKMATRIX_HOST_DEVICE constexpr double expected_element(const Expectation& e, i
   return 0;
 }
 
-/// Returns the number of elements that a rank receives; 0 if only another rank receives.
+/// Returns the number of elements that a rank receives; 0 if it receives nothing.
 inline std::uint64_t received_elements(const CollectiveCase& wanted, const Layout& layout, int rank) {
   const bool only_root = wanted.collective == Collective::reduce || wanted.collective == Collective::gather;
   const bool only_destination = wanted.collective == Collective::send;
@@ -128,7 +127,7 @@ inline std::uint64_t received_elements(const CollectiveCase& wanted, const Layou
   return is_left_out ? 0 : layout.received;
 }
 
-/// Returns the number of elements that a rank sends; 0 if only another rank sends.
+/// Returns the number of elements that a rank sends; 0 if it sends nothing.
 inline std::uint64_t sent_elements(const CollectiveCase& wanted, const Layout& layout, int rank) {
   const bool only_root = wanted.collective == Collective::broadcast || wanted.collective == Collective::scatter;
   const bool is_left_out = wanted.left_out.has(rank) || (only_root && rank != wanted.root) ||
@@ -142,8 +141,7 @@ inline bool takes_part(const CollectiveCase& wanted, int rank) {
   return !wanted.left_out.has(rank);
 }
 
-/// Returns the offset, in elements, of a rank's own part in its receive buffer for in-place collectives; for scatters,
-/// of the received part in the send buffer.
+/// Returns the offset in elements of a rank's part in the larger buffer, for in-place collectives.
 constexpr std::uint64_t place_of_part(const Layout& layout, int rank) {
   return static_cast<std::uint64_t>(rank) * layout.part;
 }
@@ -154,8 +152,8 @@ constexpr bool is_whole(ElementType type) {
          type == ElementType::i64 || type == ElementType::u64;
 }
 
-/// Returns the relative tolerance of a value. An average is rounded once per rank, unless the number of ranks is a
-/// power of 2, which divides exactly. At 1 or more, no error is detectable.
+/// Returns the tolerance of a value as a fraction; 0: exact. Averages are rounded once per rank, unless the number of
+/// ranks is a power of 2 or the type is an integer. With 1 or more, no error is detectable.
 constexpr double tolerance_of(const CollectiveCase& wanted, int ranks) {
   const bool divides_exactly = is_whole(wanted.type) || (ranks & (ranks - 1)) == 0;
   if (wanted.reduction != Reduction::avg || !reduces(wanted.collective) || divides_exactly) return 0;
@@ -163,12 +161,12 @@ constexpr double tolerance_of(const CollectiveCase& wanted, int ranks) {
   return 2.0 * ranks / static_cast<double>(limit);
 }
 
-/// Returns whether a type rounds so coarsely that no error is detectable. ranks: including an excluded one.
-inline bool is_blind(const CollectiveCase& wanted, int ranks) {
+/// Returns whether the type rounds so coarsely that no error is detectable. ranks: includes excluded ranks.
+inline bool cannot_detect_errors(const CollectiveCase& wanted, int ranks) {
   return tolerance_of(wanted, members(wanted, ranks)) >= 1;
 }
 
-/// Returns the value of an element as a double. Types unknown to C++ have at most the bits of a float.
+/// Returns an element as a double. Types that C++ lacks, such as half, are converted by way of float.
 template <class T>
 LINKMATRIX_HOST_DEVICE constexpr double number_of(T element) {
   if constexpr (std::is_arithmetic_v<T>)

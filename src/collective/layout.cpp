@@ -5,9 +5,9 @@
 namespace linkmatrix {
 namespace {
 
-constexpr std::uint64_t part_alignment = 16;  // bytes, as nccl-tests has it
+constexpr std::uint64_t part_alignment = 16;  // bytes, as in nccl-tests
 
-/// Returns the elements of one rank's part of a buffer with `bytes` bytes.
+/// Returns the elements per rank in a buffer with `bytes` bytes.
 std::uint64_t part_of(std::uint64_t bytes, std::uint64_t element, std::uint64_t ranks) {
   const std::uint64_t step = std::max<std::uint64_t>(part_alignment / element, 1);
   return bytes / element / ranks / step * step;

@@ -10,7 +10,7 @@
 
 namespace linkmatrix {
 
-/// A set of ranks of a communicator, by number. Plain data, in C++17 for device sources.
+/// A set of ranks of a communicator. Trivially copyable, in C++17 for device sources.
 class RankSet {
  public:
   static constexpr int most = 1024;  ///< upper limit of the numbers
@@ -20,7 +20,7 @@ class RankSet {
   bool empty() const { return *this == RankSet{}; }
   int count() const { return below(most); }
 
-  /// Returns the number of ranks of the set before a rank.
+  /// Returns the number of ranks in the set that are smaller than `rank`.
   int below(int rank) const {
     int count = 0;
     for (int first = 0; first < rank && first < most; first += bits) {
@@ -41,7 +41,7 @@ class RankSet {
   std::array<std::uint64_t, most / bits> words_{};
 };
 
-/// One requested collective: plain data, sent as bytes between the ranks of one build.
+/// One requested collective. Trivially copyable: ranks of one build send it as bytes.
 struct CollectiveCase {
   Collective collective = Collective::all_reduce;
   ElementType type = ElementType::f32;
@@ -53,30 +53,32 @@ struct CollectiveCase {
   bool in_place = false;
   Launch launch = Launch::queued;    ///< launch of GPU collectives
   std::array<char, 16> algorithm{};  ///< NCCL algorithm, "Ring"; empty: chosen by NCCL
-  int windows = 0;                   ///< additional receive buffers: one per compared sample of a burst
+  int windows = 0;                   ///< number of additional receive buffers (windows) for compared samples
 };
 
+/// Returns the size of an element in bytes.
 std::size_t bytes_of(ElementType type);
 
-/// Numbers of elements and factors of a case, defined as in nccl-tests (doc/PERFORMANCE.md, GetCollByteCount): the size
-/// is that of the larger buffer, and parts begin at multiples of 16 bytes.
+/// Numbers of elements and bandwidth factors of a case, as in nccl-tests (doc/PERFORMANCE.md, GetCollByteCount). The
+/// requested size is that of the larger buffer. Parts begin at multiples of 16 bytes.
 struct Layout {
-  std::uint64_t sent = 0, received = 0;  ///< elements of a rank's buffers; of the root's if it has more
-  std::uint64_t part = 0;                ///< elements of one rank's part, for buffers made of parts
-  std::uint64_t size_bytes = 0;          ///< bytes of the algorithm bandwidth
-  double bus_factor = 1;                 ///< busbw = algbw × this factor: load of the busiest link
+  std::uint64_t sent = 0, received = 0;  ///< elements of the send and receive buffers; of the root's if larger
+  std::uint64_t part = 0;                ///< elements per rank in a buffer that consists of parts
+  std::uint64_t size_bytes = 0;          ///< algorithm bandwidth = size_bytes / time
+  double bus_factor = 1;                 ///< bus bandwidth = algorithm bandwidth × bus_factor
 
   std::uint64_t elements() const { return sent > received ? sent : received; }
 };
 
-/// Returns the number of participating ranks, and the number of a rank among them. Not for sends.
+/// Returns the number of participating ranks. ranks: includes excluded ranks. Not for Collective::send.
 inline int members(const CollectiveCase& wanted, int ranks) { return ranks - wanted.left_out.below(ranks); }
+/// Returns the number of a rank among the participating ranks. Not for Collective::send.
 inline int member_number(const CollectiveCase& wanted, int rank) { return rank - wanted.left_out.below(rank); }
 
-/// Smallest size with a part for every rank, for any collective.
+/// Returns the smallest size in bytes with a part for every rank, for any collective.
 std::uint64_t least_bytes(int ranks);
 
-/// Returns the layout. ranks: number including excluded ranks. Throws BadInput if a rank has no element.
+/// Returns the layout of a case. ranks: includes excluded ranks. Throws BadInput if a rank would have no element.
 Layout layout_of(const CollectiveCase& wanted, int ranks);
 
 }  // namespace linkmatrix

@@ -17,7 +17,7 @@ namespace {
 
 int log_file = -1;
 
-/// Returns the text after `mark` in a line, up to a character of `ends`; empty without the mark.
+/// Returns the text after `mark` in a line, up to a character in `ends`; empty if the line lacks `mark`.
 std::string after(std::string_view line, std::string_view mark, std::string_view ends) {
   const auto at = line.find(mark);
   if (at == std::string_view::npos) return "";
@@ -34,7 +34,7 @@ void each_line(std::string_view text, const Work& work) {
   }
 }
 
-// NCCL's own list, by whose numbers its log names a choice up to 2.24.
+// NCCL's list of algorithms. Up to version 2.24, the log contains indices of this list.
 constexpr std::array<std::string_view, 7> listed_algorithms{"Tree",     "Ring", "CollnetDirect", "CollnetChain", "NVLS",
                                                             "NVLSTree", "PAT"};
 
@@ -42,7 +42,7 @@ std::string joined(const std::set<std::string>& words) { return join({words.begi
 
 }  // namespace
 
-void keep_nccl_log() {
+void log_nccl_to_memory() {
   if (log_file >= 0 || std::getenv("NCCL_DEBUG") != nullptr) return;
   log_file = memfd_create("nccl", MFD_CLOEXEC);
   if (log_file < 0) return;
@@ -95,7 +95,7 @@ std::string last_choice(std::string_view log) {
   return text;
 }
 
-/// The log has a number of the list, or capitals with underscores, for the "NVLSTree" of the environment.
+/// The log contains an index, or a name such as "NVLS_TREE" for "NVLSTree" of NCCL_ALGO.
 bool is_algorithm(const std::string& choice, std::string_view algorithm) {
   const std::string logged = after(choice, "", ",");
   if (logged.size() == 1 && std::isdigit(static_cast<unsigned char>(logged[0])) != 0) {
@@ -111,7 +111,7 @@ bool is_algorithm(const std::string& choice, std::string_view algorithm) {
   return plain(logged) == plain(algorithm);
 }
 
-bool adds_in_network(const std::string& choice) {
+bool reduces_in_network(const std::string& choice) {
   constexpr std::array in_network{"CollnetDirect", "CollnetChain", "NVLS", "NVLSTree"};
   return std::ranges::any_of(in_network, [&](const char* one) { return is_algorithm(choice, one); });
 }

@@ -10,10 +10,9 @@
 namespace linkmatrix {
 namespace {
 
-/// Launches and the scheduling of ranks make collectives noisier than copies.
+/// Default target. Larger than for copies, because launches and the scheduling of ranks add noise.
 constexpr double default_target = 0.01;
-/// Seconds that a noisy cell may take after its seven samples. A suite has hundreds of cells, and more samples do not
-/// reduce the noise of ranks that share cores.
+/// Time limit of a noisy cell in seconds. Short, because a suite has hundreds of cells.
 constexpr double default_patience = 0.1;
 
 using Condition = OptionCondition<CollectiveOptions, CollectiveScope>;

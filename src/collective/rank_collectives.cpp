@@ -21,24 +21,24 @@ namespace {
 using ranks::pack;
 using ranks::unpack;
 
-constexpr double least_patience = 60;  // seconds for the preparation of all ranks
+constexpr double least_patience = 60;  // minimum time limit in seconds for the preparation of all ranks
 
 enum class Step : int { connect, prepare, run };
 
-/// Requests of rank 0 to all ranks including itself, and their replies: plain data.
+/// Requests of rank 0 to all ranks, including itself, and their replies. Trivially copyable.
 struct Question {
   Step step = Step::run;
   CollectiveCase wanted{};
   Burst burst{};
   double seconds = 30;
-  std::array<char, 128> id{};  ///< of NCCL's communicator
+  std::array<char, 128> id{};  ///< ncclUniqueId of the communicator
 };
 struct Reply {
   RankTimes times{};
   std::array<char, 64> choice{};
 };
 
-/// Makes a rank's worker once its communicator is known.
+/// Creates a rank's worker for Step::connect.
 using MakeWorker = std::function<std::unique_ptr<CollectiveWorker>(const Question&)>;
 
 /// Executes the requests of rank 0 on a rank.
@@ -112,7 +112,7 @@ class RankCollectives final : public Collectives {
     return ask({.step = Step::run, .burst = burst, .seconds = seconds});
   }
 
-  std::optional<CellStatus> lost_as() const override { return lost_as_; }
+  std::optional<CellStatus> lost_status() const override { return lost_as_; }
   std::vector<Lost> take_lost() override { return network_->take_lost(); }
 
   Software facts() const override {
@@ -127,7 +127,7 @@ class RankCollectives final : public Collectives {
   }
 
  private:
-  /// Sends a request to all ranks including this one. If a rank fails, the request has failed for all.
+  /// Sends a request to all ranks, including this one. If one rank fails, the request fails.
   CollectiveAnswer ask(const Question& question) {
     RankTimes times;
     std::string choice;
@@ -148,7 +148,7 @@ class RankCollectives final : public Collectives {
 
   std::unique_ptr<ranks::Network> network_;
   double seconds_;
-  /// Ranks that failed or were given up may be anywhere in a collective: no other can begin.
+  /// After a failure, ranks may still be inside a collective, so no further collective can run.
   std::optional<CellStatus> lost_as_;
 };
 
@@ -165,7 +165,7 @@ std::unique_ptr<Collectives> make_rank_collectives(const CollectiveOptions& opti
   };
 #ifdef LINKMATRIX_NCCL
   network.devices = ranks::answering_devices([](ranks::Communicator& mpi, int ordinal, const std::string& label) {
-    keep_nccl_log();
+    log_nccl_to_memory();
     const NcclRanks own{{ordinal}, {label}, mpi.rank(), mpi.size()};
     return answerer([own](const Question& question) { return make_nccl_worker(own, question.id); });
   });

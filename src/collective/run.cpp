@@ -31,8 +31,8 @@ struct SizePlan {
   MatrixResult result;
 };
 
-constexpr std::size_t most_columns = 64;         // subsets of a suite: each needs an NCCL communicator, 0.07 s
-constexpr std::uint64_t pair_bytes = 512 * MiB;  // of a matrix of pairs, as p2p_matrix copies between devices
+constexpr std::size_t most_columns = 64;         // subsets per suite; each needs an NCCL communicator (0.07 s)
+constexpr std::uint64_t pair_bytes = 512 * MiB;  // size of sends between pairs, as the copies of p2p_matrix
 
 /// Returns the implementation of the collectives: NCCL between the devices of this process, or the ranks. Throws
 /// BadInput if this build or this machine has neither.
@@ -76,8 +76,9 @@ class CollectiveRun final : public ProgramRun {
     end_phase("measure");
   }
 
-  /// Returns the test cases: named ones must run, and of a suite those that the library supports. Refuses impossible
-  /// test cases and options without effect before anything is measured.
+  /// Returns the test cases. All named test cases must be able to run. Of a suite, selects those that the library
+  /// supports.
+  /// Throws BadInput for impossible test cases and options without effect.
   std::vector<CollectiveTestCase> chosen() const {
     auto wanted = options_.named.empty() ? collective_suite(options_.suite.value_or("quick")) : options_.named;
     refuse_idle_options(wanted);
@@ -113,8 +114,7 @@ class CollectiveRun final : public ProgramRun {
     }
   }
 
-  /// Returns whether the library supports the test case without further options. Options alone are no reason to omit a
-  /// test case.
+  /// Returns whether the library supports the test case with default options. Other options never omit a test case.
   bool is_known(const CollectiveTestCase& testcase) const {
     return !of_library({}, testcase, collectives_->default_sizes().front()).empty();
   }
@@ -123,13 +123,14 @@ class CollectiveRun final : public ProgramRun {
     const CollectiveSampler::Cases cases = plan(testcase, sizes_of(testcase).front()).cases;
     const CollectiveSampler sampler(*collectives_, cases, options_.measure.warmup);
     return std::ranges::any_of(cases, [&](const auto& one) {
-      return std::ranges::any_of(sampler.paths(one.first), [&](const Path& path) { return options_.fault->has(path); });
+      return std::ranges::any_of(sampler.paths(one.first),
+                                 [&](const Path& path) { return options_.fault->affects(path); });
     });
   }
 
-  /// Throws BadInput for a verification that cannot detect wrong data.
+  /// Throws BadInput if the type rounds too coarsely to detect wrong data.
   void refuse_blind(const CollectiveCase& wanted) const {
-    if (!options_.measure.verify || !is_blind(wanted, count())) return;
+    if (!options_.measure.verify || !cannot_detect_errors(wanted, count())) return;
     throw BadInput("--reduction avg: " + std::string(word(wanted.type)) + " rounds an average of " +
                    std::to_string(members(wanted, count())) +
                    " ranks too coarsely to detect wrong elements: use another --type, or --no-verify");
@@ -160,7 +161,7 @@ class CollectiveRun final : public ProgramRun {
     return wanted;
   }
 
-  /// The ways that a test case has here: out of place, and in place; or out of place without each rank.
+  /// Returns the columns of a test case: out of place and in place, or one per excluded subset.
   std::vector<CollectiveCase> columns_of(const CollectiveTestCase& testcase, std::uint64_t bytes) const {
     return of_library(options_.form, testcase, bytes);
   }
@@ -189,7 +190,7 @@ class CollectiveRun final : public ProgramRun {
     return subsets_of(excluded, collectives_->ranks(), nodes);
   }
 
-  /// Halves take the place of single ranks where these would be too many.
+  /// Returns whether a suite includes the subsets. With more than 64 ranks, halves replace single ranks.
   bool is_of_a_suite(LeftOut excluded) const {
     if (excluded == LeftOut::half) return static_cast<std::size_t>(count()) > most_columns;
     return subsets_without(excluded).size() <= most_columns;
@@ -221,7 +222,7 @@ class CollectiveRun final : public ProgramRun {
     return plan;
   }
 
-  /// Returns the plan of all ranks, with columns out of place and in place.
+  /// Returns the plan with one row (all ranks) and the columns of the test case.
   SizePlan row_of(const CollectiveTestCase& testcase, std::uint64_t bytes) const {
     SizePlan plan;
     std::vector<std::string> columns;
@@ -232,17 +233,17 @@ class CollectiveRun final : public ProgramRun {
     if (const std::vector<Subset> subsets = subsets_without(testcase.without); !subsets.empty())
       std::ranges::transform(subsets, columns.begin(), &Subset::column);
     plan.result.quantity = "bus bandwidth";
-    plan.result.shape({"all"}, columns);
+    plan.result.set_labels({"all"}, columns);
     for (std::size_t c = 0; c < columns.size(); ++c)
-      plan.result.link_class(0, c) = columns[c];  // the one is no measure of the other
+      plan.result.link_class(0, c) = columns[c];  // separate classes, so that columns are not compared
     return plan;
   }
 
-  /// Every ordered pair of ranks.
+  /// Returns the plan with every ordered pair of ranks.
   SizePlan matrix_of(const CollectiveTestCase& testcase, std::uint64_t bytes) const {
     SizePlan plan;
     plan.result.quantity = "bandwidth";
-    plan.result.shape(collectives_->ranks(), collectives_->ranks());
+    plan.result.set_labels(collectives_->ranks(), collectives_->ranks());
     const Topology& topology = collectives_->machine().topology();
     for (std::size_t r = 0; r < plan.result.rows.size(); ++r)
       for (std::size_t c = 0; c < plan.result.columns.size(); ++c) {
@@ -306,7 +307,7 @@ class CollectiveRun final : public ProgramRun {
     result.add_utilisation();
   }
 
-  /// Labels of the participating ranks.
+  /// Returns the labels of the participating ranks.
   std::vector<Endpoint> endpoints_of(const CollectiveCase& wanted) const {
     const std::vector<std::string> labels = collectives_->ranks();
     std::vector<Endpoint> ranks = collectives_->machine().endpoints();

@@ -60,12 +60,12 @@ std::vector<CollectiveTestCase> select(bool (*wanted)(const CollectiveTestCase&)
   return out;
 }
 
-constexpr std::size_t fewest = 3;  // with two columns, the faulty one is unknown
-constexpr int fewest_in_half = 2;  // one rank has no partner
+constexpr std::size_t fewest = 3;  // two columns do not show which component is slow
+constexpr int fewest_in_half = 2;  // a collective needs two ranks
 
 using Names = std::vector<std::string>;
 
-/// Ranks of one name together, in the order of their first ones.
+/// Returns one subset per distinct name, in the order of first occurrence. names: name of each rank's component.
 std::vector<Subset> without_each(const Names& names) {
   std::vector<Subset> subsets;
   std::map<std::string, std::size_t> place;
@@ -108,7 +108,7 @@ const std::vector<CollectiveTestCase>& collective_testcases() {
 }
 
 std::vector<CollectiveTestCase> named_collectives(std::string_view names) {
-  return named_in(collective_testcases(), split(names, ','), &CollectiveTestCase::name);
+  return select_by_name(collective_testcases(), split(names, ','), &CollectiveTestCase::name);
 }
 
 std::string setting_of(const CollectiveCase& wanted) {

@@ -10,8 +10,8 @@
 namespace linkmatrix {
 namespace {
 
-constexpr std::size_t most_processes = 8;   // of a node that have no context on a device
-constexpr double least_busy_seconds = 0.1;  // of processors: a process that used less is not listed
+constexpr std::size_t most_processes = 8;   // listed processes per node without a context on a device
+constexpr double least_busy_seconds = 0.1;  // processor time of the smallest listed process
 constexpr std::size_t most_name = 64;
 
 std::optional<double> difference(std::optional<double> before, std::optional<double> after) {
@@ -19,8 +19,7 @@ std::optional<double> difference(std::optional<double> before, std::optional<dou
   return *after - *before;
 }
 
-/// Identifies a process in two polls. A node can have the name of one of its devices, so the type of the location is
-/// part of the key.
+/// Identifies a process in two polls. Contains whether `where` is a device, because a node may be named like a device.
 using ProcessKey = std::tuple<std::string_view, bool, unsigned>;
 ProcessKey key_of(const OtherProcess& one) { return {one.where, one.is_on_device(), one.pid}; }
 
@@ -50,7 +49,7 @@ std::vector<OtherProcess> listed_processes(const std::vector<OtherProcess>& used
     else if (process.seconds.value_or(0) >= least_busy_seconds)
       others.push_back(process);
   }
-  for (OtherProcess process : before.processes)  // ended: what it used by then is not known
+  for (OtherProcess process : before.processes)  // ended processes: their usage is unknown
     if (process.is_on_device() && !later.contains(key_of(process))) {
       process.seconds.reset();
       on_devices.push_back(std::move(process));
@@ -96,7 +95,7 @@ Activity between(const Activity& before, const Activity& after) {
   found.seconds = std::max(0.0, after.seconds - before.seconds);
   found.ignores_all = after.ignores_all;
   using Label = std::pair<std::string_view, std::string_view>;
-  std::map<Label, const Use*> uses_before;  // of thousands of ranks
+  std::map<Label, const Use*> uses_before;  // a map, because there may be thousands of ranks
   for (const Use& use : before.uses) uses_before.emplace(Label(use.label, use.of), &use);
   for (const Use& use : after.uses)
     if (const auto earlier = uses_before.find(Label(use.label, use.of)); earlier != uses_before.end())
@@ -120,7 +119,7 @@ void forget_own_bytes(Activity& difference) {
     if (use.of != "cpu") use.own.reset();
 }
 
-Activity at_rest(const Activity& poll) {
+Activity single_poll_usage(const Activity& poll) {
   Activity found;
   found.shared = poll.shared;
   found.ignores_all = poll.ignores_all;

@@ -11,35 +11,35 @@ namespace linkmatrix {
 
 /// Usage of one resource: the network of a node, or the cores of a rank.
 struct Use {
-  std::string label;              ///< name of the node; label of the rank for "cpu"
-  std::string of;                 ///< "net_out" or "net_in", in bytes; "cpu", in seconds
-  std::optional<double> counted;  ///< total usage; nothing: not readable. Network only
+  std::string label;              ///< network: name of the node; cpu: label of the rank
+  std::string of;                 ///< "net_out" or "net_in" (in bytes), or "cpu" (in seconds)
+  std::optional<double> counted;  ///< network: usage by all processes; nothing: not readable
   std::optional<double> own;      ///< usage by this run; nothing: unknown
-  std::string by{};               ///< network: names of the adapters that counted, "eth0, eth1"
-  double rate = 0;                ///< bytes per second that these adapters carry per direction; 0: unknown
-  std::string cores{};            ///< cpu: the cores that the rank may use, "0-3,8"
+  std::string by{};               ///< network: names of the counted adapters, "eth0, eth1"
+  double rate = 0;                ///< network: rate of these adapters in bytes per second and direction; 0: unknown
+  std::string cores{};            ///< cpu: allowed cores of the rank, "0-3,8"
 };
 
 /// Processor time of a node, in seconds summed over all cores.
 struct NodeLoad {
   std::string node;
   int cores = 0;                     ///< number of cores of the node; 0: not readable
-  std::optional<double> busy{};      ///< time in which cores worked, without interrupts
-  std::optional<double> own_busy{};  ///< part of `busy` for this run and the processes that started the run
-  double kernel = 0;                 ///< part of `busy` for kernel threads
-  double listed = 0;                 ///< differences only: part of `busy` for other processes that the polls list
-  double ignored = 0;                ///< differences only: part of `busy` for processes of --ignore-processes
+  std::optional<double> busy{};      ///< all processes and kernel threads, without interrupts; nothing: not readable
+  std::optional<double> own_busy{};  ///< part of `busy`: this run and its launchers
+  double kernel = 0;                 ///< part of `busy`: kernel threads
+  double listed = 0;                 ///< part of `busy`: other processes in `Activity::processes`; set by between()
+  double ignored = 0;                ///< part of `busy`: processes of --ignore-processes; set by between()
 };
 
 /// A process that does not belong to this run.
 struct OtherProcess {
-  std::string where;       ///< label of the device on which the process has a context; else name of the node
-  unsigned pid = 0;        ///< 0: the driver does not list the process, and only its memory is known
-  std::string name, user;  ///< empty: not readable
+  std::string where;                   ///< label of the device with a context of the process; else name of the node
+  unsigned pid = 0;                    ///< 0: unknown, because the driver reports only the memory of the process
+  std::string name, user;              ///< empty: not readable
   std::optional<std::uint64_t> bytes;  ///< bytes of device memory
-  std::optional<double> seconds;       ///< seconds of processor time
-  std::optional<double> lately{};      ///< part of `seconds` since the previous poll, which did not list the process
-  bool on_device = false;              ///< whether `where` is a device; a node may have the name of a device
+  std::optional<double> seconds;       ///< processor time in seconds
+  std::optional<double> lately{};      ///< part of `seconds` since the previous poll, if that poll lacks the process
+  bool on_device = false;              ///< whether `where` is a device
   bool ignored = false;                ///< whether --ignore-processes names the process
 
   bool is_on_device() const { return on_device || bytes.has_value(); }
@@ -49,49 +49,49 @@ struct OtherProcess {
 struct Disturbance {
   std::string node;
   DisturbanceKind kind = DisturbanceKind::context;
-  std::string where;              ///< label of a device or endpoint, or name of a node or of adapters
-  std::optional<double> share{};  ///< share of the cores, or of the adapter's rate, that other processes used, 0 to 1
+  std::string where;              ///< label of a device, or name of a node or of adapters
+  std::optional<double> share{};  ///< fraction of the cores, or of the adapters' rate, used by other processes
   std::vector<unsigned> pids{};   ///< the known processes
 };
 
-/// Usage of a machine: of one poll, or of the time between two polls.
+/// Usage of a machine. Either one poll, with totals since boot, or the difference of two polls.
 struct Activity {
-  double seconds = 0;  ///< poll: time on a steady clock; difference: duration
-  /// Whether other processes may have used the devices. Poll: the driver does not report all processes. Difference:
-  /// also, another process has a context on a device. Nothing on a machine without devices.
+  double seconds = 0;  ///< poll: time on the steady clock; difference: duration
+  /// Whether other processes may have used the devices. Poll: whether the driver hides processes. Difference: also true
+  /// if another process has a context on a device. Nothing on a machine without devices.
   std::optional<bool> shared;
   std::vector<Use> uses;
   std::vector<NodeLoad> nodes;
   std::vector<OtherProcess> processes;
-  std::vector<std::string> untold;
+  std::vector<std::string> untold;          ///< sentences on facts that could not be read
   std::vector<Disturbance> disturbances{};  ///< filled by decide_disturbances()
   std::vector<OtherProcess> ignored{};      ///< processes of --ignore-processes
-  bool ignores_all = false;                 ///< --ignore-processes '*:*' also ignores processes that no poll lists
+  bool ignores_all = false;                 ///< whether --ignore-processes is '*:*', which includes unlisted processes
 
   bool empty() const { return uses.empty() && nodes.empty() && processes.empty() && untold.empty(); }
 };
 
-/// Returns the usage between two polls, with the processes of both polls. A counter that decreased, or that only one
-/// poll has, is unknown. Of processes without a context on a device, the result has only the busiest of each node.
+/// Returns the difference of two polls. Its processes are those with a context on a device in either poll, and the
+/// busiest other processes of each node. A counter is unknown if it decreased, or if one poll lacks it.
 Activity between(const Activity& before, const Activity& after);
 
-/// Returns the part of a single poll that is meaningful without a second poll.
-Activity at_rest(const Activity& poll);
+/// Returns the parts of a poll that need no second poll: device contexts and unreadable facts.
+Activity single_poll_usage(const Activity& poll);
 
-/// Adds to `earlier` the processes that have a context on a device in `poll` and are not in `earlier`. A difference
-/// from `earlier` then lists these processes.
+/// Adds the processes of `poll` with a context on a device to `earlier`, so that between(earlier, …) lists them even if
+/// they end before the next poll.
 void remember_contexts(Activity& earlier, const Activity& poll);
 
-/// Marks the run's own network bytes as unknown. Used if the run did not count all its bytes.
+/// Sets Use::own of networks to unknown. Used if the run did not count all its bytes.
 void forget_own_bytes(Activity& difference);
 
-/// Returns a process name that is safe in a record and on a terminal: characters other than printable ASCII become '?'.
+/// Replaces characters other than printable ASCII by '?', so that a record or a terminal can contain the name.
 std::string printable_name(std::string name);
 
-/// Returns the node of a rank label: "n3" for "n3:gpu0". Returns "" for a label without a node.
+/// Returns "n3" for "n3:gpu0"; "" for a label without a node.
 std::string node_of_rank(const std::string& label);
 
-/// Returns the node of a label. For a label without a node, returns the first node of the activity.
+/// Returns the node of a label; for a label without a node, the first node of the activity.
 std::string node_of(const std::string& label, const Activity& activity);
 
 }  // namespace linkmatrix

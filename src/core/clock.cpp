@@ -6,7 +6,7 @@
 namespace linkmatrix {
 namespace {
 
-constexpr double latest_start = 0.05;  // of the shortest copy: a sum over both loses half of it at most
+constexpr double latest_start = 0.05;  // fraction of the shortest span; lowers a sum by at most half of this fraction
 
 }  // namespace
 

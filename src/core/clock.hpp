@@ -9,7 +9,7 @@ namespace linkmatrix {
 
 using Clock = std::chrono::steady_clock;
 
-/// Returns the time on the steady clock in seconds. All processes of a node share this clock.
+/// Returns the time on the steady clock in seconds, with an arbitrary zero. All processes of a node share this clock.
 inline double steady_seconds() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
 inline double seconds_since(Clock::time_point start) {
@@ -22,7 +22,7 @@ inline std::atomic<int> stop_signal{0};
 /// Returns e.g. "ended by signal Terminated", or "" if no signal has arrived.
 std::string stop_reason();
 
-/// A point in time that ends waits. Every deadline has passed as soon as a signal has requested the end of the process.
+/// A point in time that ends waits. After a signal that requests the end of the process, every deadline has passed.
 class Deadline {
  public:
   static Deadline in(double seconds) {

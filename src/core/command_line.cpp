@@ -41,7 +41,7 @@ const Option& find(const std::vector<Option>& options, std::string_view name) {
 
 constexpr std::size_t help_column = 28, help_width = 96;
 
-/// Returns the columns of a text on a terminal: one per UTF-8 character.
+/// Returns the width of a text on a terminal: its number of UTF-8 characters.
 std::size_t columns(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
@@ -68,7 +68,7 @@ constexpr std::uintmax_t most_bytes = 64 << 20;
 }  // namespace
 
 std::string nearest(std::string_view text, const std::vector<std::string>& candidates) {
-  // "--test" is the beginning of "--testcase", and not a "--list" with two wrong letters
+  // Prefer options that begin with the text: "--test" means "--testcase", not "--list" with two wrong letters.
   const auto far = [&](const std::string& known) { return std::pair(!known.starts_with(text), distance(text, known)); };
   return *std::ranges::min_element(candidates, {}, far);
 }

@@ -6,7 +6,7 @@
 
 namespace linkmatrix {
 
-/// An owned file descriptor, closed on destruction.
+/// Owns a file descriptor and closes it on destruction. A negative number owns nothing.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_{number} {}

@@ -12,11 +12,11 @@
 namespace linkmatrix {
 namespace {
 
-constexpr double least_seconds = 0.05;   // of processors: the kernel counts in ticks of 10 ms
-constexpr double least_traffic = 1e8;    // bytes per second, over adapters whose rate is not known
-constexpr double least_of_others = 0.1;  // share of the usage by other processes; smaller users are not named
-constexpr std::size_t most_named = 4;    // in a sentence
-constexpr std::size_t kernel_name = 15;  // letters that the kernel keeps of an executable's name
+constexpr double least_seconds = 0.05;   // processor time below the resolution: the kernel counts ticks of 10 ms
+constexpr double least_traffic = 1e8;    // limit in bytes per second for adapters of unknown rate
+constexpr double least_of_others = 0.1;  // smallest fraction of the usage by other processes that names a process
+constexpr std::size_t most_named = 4;    // processes per sentence
+constexpr std::size_t kernel_name = 15;  // the kernel truncates names of executables to this length
 
 bool is_any(const std::string& pattern) { return pattern == "*"; }
 
@@ -36,7 +36,7 @@ class Decision {
     }
   }
 
-  /// Processes that no poll lists also count: they ended between polls, or are hidden from a container.
+  /// Includes the usage of processes that no poll lists: they ended between polls, or a container hides them.
   void nodes() {
     for (const NodeLoad& node : all_.nodes) {
       const double used = used_of(node);
@@ -60,7 +60,7 @@ class Decision {
       if (known == all_.disturbances.end())
         add({use.label, DisturbanceKind::adapter, use.by, share, {}});
       else
-        known->share = std::max(known->share, share);  // of the other direction
+        known->share = std::max(known->share, share);  // the other direction is already recorded
     }
   }
 
@@ -72,7 +72,8 @@ class Decision {
     return std::max(node.listed, *node.busy - own_of(node) - node.kernel - node.ignored);
   }
 
-  /// Ranks in separate containers do not see each other's processes, but report their own usage.
+  /// Returns the usage by this run. Includes the usage that ranks report themselves, because ranks in separate
+  /// containers do not see each other.
   double own_of(const NodeLoad& node) const {
     double of_ranks = 0;
     for (const Use& use : all_.uses)
@@ -80,7 +81,7 @@ class Decision {
     return std::max(*node.own_busy, of_ranks);
   }
 
-  /// Returns the processes that used at least a tenth of the usage of all other processes.
+  /// Returns the processes with at least a tenth of the usage of all other processes.
   std::vector<unsigned> users_of(const std::string& node, double used) const {
     std::vector<unsigned> found;
     for (const OtherProcess& process : all_.processes)
@@ -135,7 +136,7 @@ std::string sentence_of(const Disturbance& disturbance, const Activity& activity
   return uses + "the cores of " + disturbance.node;
 }
 
-constexpr auto nap = std::chrono::milliseconds(20);  // a signal lets every deadline pass
+constexpr auto nap = std::chrono::milliseconds(20);  // short, so that a signal ends the wait soon
 
 void pause(double seconds, Deadline end) {
   const Deadline over = Deadline::in(seconds);
@@ -148,7 +149,7 @@ void pause(double seconds, Deadline end) {
 
 }  // namespace
 
-bool IgnoredProcess::is(const OtherProcess& process) const {
+bool IgnoredProcess::matches(const OtherProcess& process) const {
   const bool is_cut = process.name.size() == kernel_name && name.size() > kernel_name;
   const bool same_name = is_any(name) || name == process.name || (is_cut && name.starts_with(process.name));
   return same_name && (is_any(user) || user == process.user || "uid " + user == process.user);
@@ -168,7 +169,7 @@ std::vector<IgnoredProcess> parse_ignored_processes(std::string_view text) {
 
 void mark_ignored(Activity& poll, const std::vector<IgnoredProcess>& ignored) {
   for (OtherProcess& process : poll.processes)
-    process.ignored = std::ranges::any_of(ignored, [&](const IgnoredProcess& one) { return one.is(process); });
+    process.ignored = std::ranges::any_of(ignored, [&](const IgnoredProcess& one) { return one.matches(process); });
   poll.ignores_all =
       std::ranges::any_of(ignored, [](const IgnoredProcess& one) { return is_any(one.name) && is_any(one.user); });
 }
@@ -195,16 +196,16 @@ std::optional<std::string> sentence_of(const Activity& difference) {
   return sentences.empty() ? std::nullopt : std::optional(join(sentences, "; "));
 }
 
-IdleWait wait_until_idle(const std::function<Activity()>& poll, Deadline patience, Deadline end, double apart) {
+IdleWait wait_until_idle(const std::function<Activity()>& poll, Deadline patience, Deadline end, double interval) {
   IdleWait wait{poll(), {}, {}};
   do {
-    pause(apart, end);
+    pause(interval, end);
     Activity now = poll();
     wait.between = between(wait.last, now);
     decide_disturbances(wait.between);
     wait.last = std::move(now);
-    wait.busy = sentence_of(wait.between);
-  } while (wait.busy && !patience.passed());
+    wait.busy_sentence = sentence_of(wait.between);
+  } while (wait.busy_sentence && !patience.passed());
   return wait;
 }
 

@@ -13,10 +13,13 @@
 
 namespace linkmatrix {
 
-// Rule: another process disturbed a test case if the process had a context on a device of the node at any poll, if the
-// process held device memory that the run needed, or if other processes together used more than the limits below. For
-// the cores of a node the smaller limit applies, because one busy core of many already slows copies through host
-// memory.
+// Other processes disturb a test case if one of these conditions holds:
+//
+// - A process had a context on a device of the node at any poll.
+// - A process held device memory that the run needed.
+// - Together they used more than min(most_cores_share × cores, most_cores) of the node's cores. One busy core of many
+//   already slows copies through host memory.
+// - Together they used more than most_adapter_share of the rate of the node's adapters.
 constexpr double most_cores_share = 0.10;    ///< share of the node's cores
 constexpr double most_cores = 0.4;           ///< number of cores
 constexpr double most_adapter_share = 0.10;  ///< share of the rate of the node's adapters
@@ -24,25 +27,25 @@ constexpr double most_adapter_share = 0.10;  ///< share of the rate of the node'
 /// A process that is not a disturbance (--ignore-processes), by executable and user. "*" matches any name or user.
 struct IgnoredProcess {
   std::string name, user;
-  bool is(const OtherProcess& process) const;
+  bool matches(const OtherProcess& process) const;
 };
 
 /// Parses "NAME:USER[,NAME:USER…]". Throws BadInput.
 std::vector<IgnoredProcess> parse_ignored_processes(std::string_view text);
 
-/// Marks the ignored processes of a poll.
+/// Sets OtherProcess::ignored and Activity::ignores_all of a poll.
 void mark_ignored(Activity& poll, const std::vector<IgnoredProcess>& ignored);
 
-/// Fills `difference.disturbances` by the rule above.
+/// Fills `disturbances` of the difference of two polls by the conditions above.
 void decide_disturbances(Activity& difference);
 
-/// Adds a disturbance: other processes hold memory of `device` that the run could not allocate.
+/// Adds a disturbance of kind memory: the run could not allocate memory of `device`.
 void add_memory_disturbance(Activity& difference, const std::string& device);
 
-/// Nothing can be measured, because other processes hold the memory of devices.
+/// Thrown if nothing can be measured, because other processes hold the memory of the devices.
 class MemoryHeld : public DeviceError {
  public:
-  /// devices: labels of the devices. poll: the processes there.
+  /// devices: labels of the devices. poll: a poll with the processes on these devices.
   MemoryHeld(const std::string& why, std::vector<std::string> devices, Activity poll)
       : DeviceError(why), devices_{std::move(devices)}, poll_{std::move(poll)} {}
 
@@ -54,23 +57,23 @@ class MemoryHeld : public DeviceError {
   Activity poll_;
 };
 
-/// Returns one sentence that names the disturbing processes and what they use. Returns nothing without a disturbance.
+/// Returns one sentence with the disturbing processes and the resources that they use; nothing without a disturbance.
 std::optional<std::string> sentence_of(const Activity& difference);
 
 /// Result of wait_until_idle().
 struct IdleWait {
   Activity last;     ///< the last poll
   Activity between;  ///< usage between the last two polls, with its disturbances
-  /// Sentence on the processes that still use the machine; nothing: the machine is idle.
-  std::optional<std::string> busy;
+  /// sentence_of(between); nothing: no other process uses the machine.
+  std::optional<std::string> busy_sentence;
 };
 
-/// Polls the machine until no other process disturbs it or `patience` has passed. This run must not use the machine
-/// during the call. apart: seconds between two polls. Throws TimedOut when `end` has passed.
-IdleWait wait_until_idle(const std::function<Activity()>& poll, Deadline patience, Deadline end, double apart = 0.5);
+/// Calls `poll` every `interval` seconds, until no other process uses the machine or `patience` has passed. The run
+/// must not use the machine during the call. Throws TimedOut after `end`.
+IdleWait wait_until_idle(const std::function<Activity()>& poll, Deadline patience, Deadline end, double interval = 0.5);
 
-/// Returns the sentence of --refuse-busy, with the remedy. processes: text of sentence_of(). waited: seconds of
-/// --wait-idle.
+/// Returns the error sentence of --refuse-busy, with the remedy. processes: text of sentence_of(). waited: value of
+/// --wait-idle in seconds.
 std::string busy_sentence(const std::string& processes, double waited);
 
 }  // namespace linkmatrix

@@ -6,7 +6,7 @@
 
 namespace linkmatrix {
 
-/// A value shared by several threads. Its lock is held only during `change` and `look`.
+/// A value shared by several threads. `change` and `read` hold its lock while they call their argument.
 template <class T>
 class Guarded {
  public:
@@ -20,13 +20,13 @@ class Guarded {
     ++version_;
     return std::forward<Change>(change)(value_);
   }
-  /// Calls `look(value)` under the lock with a constant value and returns its result.
-  template <class Look>
-  decltype(auto) look(Look&& look) const {
+  /// Calls `read(value)` under the lock with a constant value and returns its result.
+  template <class Read>
+  decltype(auto) read(Read&& read) const {
     const std::lock_guard lock(mutex_);
-    return std::forward<Look>(look)(std::as_const(value_));
+    return std::forward<Read>(read)(std::as_const(value_));
   }
-  /// Returns the number of changes. A holder of a copy can compare this number with an earlier one.
+  /// Returns the number of changes so far. An owner of a copy can detect later changes.
   std::uint64_t version() const {
     const std::lock_guard lock(mutex_);
     return version_;

@@ -20,16 +20,16 @@ void multiply(const std::vector<float>& a, const std::vector<float>& b, std::uin
     }
 }
 
-std::uint64_t sum_of_bits(const std::vector<float>& product) {
+std::uint64_t product_checksum(const std::vector<float>& product) {
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < product.size(); ++i) sum += heating_share(i, std::bit_cast<std::uint32_t>(product[i]));
+  for (std::size_t i = 0; i < product.size(); ++i) sum += checksum_term(i, std::bit_cast<std::uint32_t>(product[i]));
   return sum;
 }
 
-std::uint64_t expected_sum(std::uint32_t n) {
+std::uint64_t expected_checksum(std::uint32_t n) {
   std::vector<float> product;
   multiply(heating_matrix(1, n), heating_matrix(2, n), n, product);
-  return sum_of_bits(product);
+  return product_checksum(product);
 }
 
 }  // namespace linkmatrix

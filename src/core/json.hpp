@@ -10,11 +10,10 @@
 
 namespace linkmatrix {
 
-/// Writes JSON to a string. The programs must build on any cluster without a download, so they use no JSON library.
-/// Numbers that are not finite become null. Bytes that are not valid UTF-8 become U+FFFD.
+/// Writes JSON to a string. Numbers that are not finite become null. Bytes that are not valid UTF-8 become U+FFFD.
+/// Separators are inserted automatically. (No JSON library, so that the programs build without a download.)
 class JsonWriter {
  public:
-  /// {"key": …} and […]: open, fill, close.
   JsonWriter& begin_object() { return open('{'); }
   JsonWriter& end_object() { return close('}'); }
   JsonWriter& begin_array() { return open('['); }
@@ -31,7 +30,7 @@ class JsonWriter {
   template <std::integral I>
   requires(!std::same_as<I, bool>) JsonWriter& value(I number) { return raw(std::to_string(number)); }
   JsonWriter& null() { return raw("null"); }
-  /// Inserts text that is already JSON.
+  /// Inserts a value that is already JSON text.
   JsonWriter& json(std::string_view text) { return raw(text); }
 
   template <class T>

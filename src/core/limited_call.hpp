@@ -8,13 +8,13 @@ namespace linkmatrix {
 
 /// Time limit of a call into a library.
 struct CallLimit {
-  Clock::time_point over = Clock::time_point::max();
-  const char* library = "";
+  Clock::time_point over = Clock::time_point::max();  ///< end of the limit
+  const char* library = "";                           ///< name of the library, for messages
 };
 
-/// Marks a call into a library that takes no deadline and cannot be interrupted, such as MPI collectives and the start
-/// of NCCL. If the call does not return within `seconds`, the supervisor ends the process (run/supervisor.hpp). Only
-/// one thread of a process makes such calls. For nested calls the earliest limit applies.
+/// Limits the time of a library call that cannot be interrupted, such as an MPI collective. Construct it before the
+/// call and destroy it afterwards. If the call takes longer than `seconds`, the supervisor ends the process
+/// (run/supervisor.hpp). Only one thread of a process makes such calls. Nested calls: the earliest limit applies.
 class LimitedCall {
  public:
   LimitedCall(double seconds, const char* library) : before_{limit()} {

@@ -8,9 +8,9 @@
 namespace linkmatrix {
 namespace {
 
-// NVLink 2, 4 and 5 signal at up to 17/16 of the net rate (forward error correction and 256b/257b coding), so dividing
-// by the rate of nvidia-smi would show every link 6 % too slow. Payloads of engines are measured: copy engines send
-// packets of up to 256 bytes, kernels of 128, so neither reaches the net rate.
+// NVLink 2, 4 and 5 signal at up to 17/16 of the net rate (forward error correction, 256b/257b coding). Relative to the
+// rate of nvidia-smi every link would therefore be 6 % too slow. Payload rates of engines are measured: copy engines
+// send packets of up to 256 bytes, kernels packets of 128 bytes.
 constexpr auto nvlinks = std::to_array<NvlinkKind>({
     {1, "P100", 20.0, 20.0, {}, {}, "NVIDIA P100 whitepaper: 4 links, 160 GB/s both directions"},
     {2, "V100", 25.781, 25.0, 24.2, {}, "NVIDIA V100 whitepaper: 6 links, 300 GB/s; ce: V100, NV2, CUDA sample"},
@@ -37,8 +37,8 @@ constexpr auto chip_links = std::to_array<ChipLink>({
     {"GB10", 300.0, {}, "NVIDIA at Hot Chips 2025: 600 GB/s both directions"},
 });
 
-/// Links of devices per compute capability, as indices into these tables; -1: none. Missing devices have neither link
-/// (8.9, 12.0), or are unknown.
+/// Links per compute capability, as indices into the tables above; -1: none. Missing devices have neither link (8.9,
+/// 12.0) or are unknown.
 struct LinksOfCapability {
   Capability capability;
   int nvlink, chip_link;
@@ -55,7 +55,7 @@ constexpr auto by_capability = std::to_array<LinksOfCapability>({
     {{12, 1}, -1, 1},
 });
 
-constexpr double same_rate = 0.01;  // drivers round line rates to MB/s; two kinds lie 3 % apart
+constexpr double same_rate = 0.01;  // drivers round line rates to MB/s; line rates of two types differ by 3 % or more
 
 const LinksOfCapability* links_of(Capability capability) {
   for (const auto& row : by_capability)

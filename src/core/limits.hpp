@@ -7,33 +7,32 @@
 
 namespace linkmatrix {
 
-/// Rate of one NVLink of a type in one direction, in GB/s. Devices of one generation can have links of different
-/// widths.
+/// Rates of one NVLink in GB/s per direction. Devices of one generation can have links of different widths.
 struct NvlinkKind {
-  int version;  ///< generation, 1 to 5
-  std::string_view gpus;
-  double raw;                    ///< line rate as printed by nvidia-smi; includes coding overhead
-  double net;                    ///< rate after coding; utilisation is relative to this rate
+  int version;                   ///< generation, 1 to 5
+  std::string_view gpus;         ///< GPUs with this link
+  double raw;                    ///< line rate, as printed by nvidia-smi
+  double net;                    ///< line rate without coding; utilisation is relative to this rate
   std::optional<double> ce, sm;  ///< largest measured payload rate per engine; nothing: unknown
-  std::string_view source;
+  std::string_view source;       ///< publication of these numbers
 };
 
-/// Rate of one PCIe lane of a generation in one direction, in GB/s.
+/// Rates of one PCIe lane in GB/s per direction.
 struct PcieGeneration {
   int version;
-  double raw;                     ///< GT/s over 8
-  double net;                     ///< rate after coding; utilisation is relative to this rate
-  std::optional<double> payload;  ///< payload rate of writes of 256 bytes with 24 bytes of header, framing and checksum
+  double raw;                     ///< GT/s divided by 8
+  double net;                     ///< line rate without coding; utilisation is relative to this rate
+  std::optional<double> payload;  ///< rate of writes of 256 bytes with 24 bytes of header, framing and checksum
 };
 
-/// Line rate of one port of a network adapter in one direction.
+/// Line rate of one network port per direction.
 struct AdapterRate {
-  std::string_view name;  ///< InfiniBand's name of the speed
-  double gigabits;
+  std::string_view name;  ///< InfiniBand's name of the speed: "NDR"
+  double gigabits;        ///< Gb/s
   std::string_view source;
 };
 
-/// Rate of NVLink-C2C, which connects a CPU and a GPU in one package, in GB/s per direction.
+/// Rates of NVLink-C2C, which connects a CPU and a GPU in one package, in GB/s per direction.
 struct ChipLink {
   std::string_view gpus;
   double net;
@@ -47,8 +46,8 @@ struct Capability {
   auto operator<=>(const Capability&) const = default;
 };
 
-/// Returns the NVLink type with this line rate (GB/s, from the driver), else the type of devices with this capability.
-/// Returns null if both are unknown.
+/// Returns the NVLink type with the line rate `raw` in GB/s (within 1 %), as reported by the driver. If `raw` is
+/// unknown, returns the type of devices with this capability. Returns null for an unknown type.
 const NvlinkKind* nvlink_kind(std::optional<double> raw, Capability capability);
 
 /// Returns the CPU-GPU link of devices with this capability. Returns null if unknown.

@@ -19,7 +19,7 @@ struct DeviceState {
   std::map<std::string, double> readings;
 };
 
-/// The measured machine: endpoints, topology and state.
+/// The measured machine: endpoints, topology and state. All calls come from the thread that measures.
 class Machine {
  public:
   virtual ~Machine() = default;
@@ -30,18 +30,18 @@ class Machine {
   /// Returns the devices (GPUs, pinned threads or ranks), followed by host memory.
   virtual const std::vector<Endpoint>& endpoints() const = 0;
 
-  /// Returns link class, links, peer access and shortest path between all endpoints except host memory.
+  /// Returns link class, links, peer access and shortest path between the devices, in the order of endpoints().
   virtual const Topology& topology() const = 0;
 
   virtual const Software& software() const = 0;
 
-  /// Returns the current state of each device, in the order of endpoints(). Empty if the devices report no state.
+  /// Returns the current state of each device, in the order of endpoints(); empty if devices report no state.
   virtual std::vector<DeviceState> device_states() { return {}; }
 
   /// Returns the active throttle reasons, such as "gpu3: power cap". Called immediately after copies.
   virtual std::vector<std::string> throttle_reasons() { return {}; }
 
-  /// Polls the usage of the machine and its devices by all processes. Called between matrices, while this run is idle.
+  /// Polls the usage of the machine by all processes. Called between matrices, while this run is idle.
   virtual Activity activity() { return {}; }
 
   /// Returns the current facts of the run's nodes and network adapters.
@@ -50,14 +50,13 @@ class Machine {
   /// Returns whether this process writes the output.
   virtual bool is_root() const { return true; }
 
-  /// Executes the orders of the root until the root ends this process. Only for processes other than the root.
+  /// Executes orders of the root until the root ends this process. Called in processes other than the root.
   virtual void serve() {}
 
-  /// Returns why the other processes cannot end normally although everything was measured; nothing if they can. Some
-  /// launchers then report the run as failed, so the run must not pass.
-  virtual std::optional<std::string> disorder() { return std::nullopt; }
-
-  /// Ends the other processes after the output is written. Only for the root.
+  /// Returns why other processes cannot end normally; nothing if they can. Such a run must not pass, because some
+  /// launchers report it as failed.
+  virtual std::optional<std::string> abnormal_end() { return std::nullopt; }
+  /// Ends the other processes with this exit code, after the output is written. Called only at the root.
   virtual void dismiss(ExitCode) {}
 };
 

@@ -23,7 +23,7 @@ void write_facts(JsonWriter& w, std::string_view name, const FactTexts& facts) {
   write_fact_texts(w, facts);
 }
 
-/// Returns the facts together with further facts.
+/// Returns `facts` with the facts of `more` added.
 FactTexts with(FactTexts facts, const FactTexts& more) {
   facts.insert(more.begin(), more.end());
   return facts;

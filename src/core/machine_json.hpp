@@ -11,7 +11,7 @@ namespace linkmatrix {
 /// Writes the machine of a record: host, nodes, adapters, devices and topology.
 void write_machine(JsonWriter& writer, const RecordHead& record);
 
-/// Writes the other processes and their disturbances. Writes null without a poll.
+/// Writes the member `others`: other processes and disturbances. Writes null without a poll.
 void write_others(JsonWriter& writer, const std::optional<Activity>& others);
 
 /// Returns nothing (JSON null) for an empty text.

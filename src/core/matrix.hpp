@@ -5,7 +5,7 @@
 
 namespace linkmatrix {
 
-/// A dense matrix. Rows are sources, columns are destinations.
+/// A dense matrix, row-major. Rows are sources, columns are destinations. Element access throws std::out_of_range.
 template <class T>
 class Matrix {
  public:

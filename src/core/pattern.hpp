@@ -11,9 +11,9 @@
 
 namespace linkmatrix {
 
-/// Returns word `index` of the verification pattern. For each seed the word is a bijection of the position, so a
-/// misplaced page is detected at any offset. A periodic pattern would miss an offset of one period. The mixing function
-/// is the finalizer of splitmix64 (Steele, Lea & Flood, 2014).
+/// Returns the 8-byte word `index` of the verification pattern. For each seed, different positions have different
+/// words, so misplaced data is detected at every offset. The mixing function is the finalizer of splitmix64 (Steele,
+/// Lea & Flood, 2014).
 LINKMATRIX_HOST_DEVICE constexpr std::uint64_t pattern_word(std::uint64_t seed, std::uint64_t index) {
   std::uint64_t z = (index + 1) * 0x9e3779b97f4a7c15ULL + seed * 0xd1342543de82ef95ULL;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -26,14 +26,13 @@ LINKMATRIX_HOST_DEVICE constexpr std::byte pattern_byte(std::uint64_t seed, std:
   return static_cast<std::byte>(pattern_word(seed, offset / 8) >> (8 * (offset % 8)));
 }
 
-/// Seed of the pattern in new memory. Any value: verified copies have their own seeds.
+/// Seed of the pattern in new memory. Verified copies use other seeds.
 constexpr std::uint64_t first_seed = 1;
 
-/// Byte that poisons a destination before a verified copy. Any value: the pattern differs from it nearly everywhere.
+/// Byte that overwrites (poisons) a destination before a verified copy. The value is arbitrary.
 constexpr int poison_byte = 0xA5;
 
-/// Selects the blocks of a buffer that are compared: block `first`, and every `every`-th block after it. every = 1
-/// selects the whole buffer.
+/// Selects compared blocks of a buffer: first, first + every, first + 2 × every, … every = 1 and first = 0: all blocks.
 struct Portion {
   static constexpr std::uint64_t block_bytes = 4096;
 
@@ -49,11 +48,11 @@ struct PatternCheck {
 /// Writes bytes [offset, offset + bytes) of the pattern to memory[offset…].
 void fill_pattern(std::byte* memory, std::uint64_t offset, std::uint64_t bytes, std::uint64_t seed);
 
-/// Compares bytes [offset, offset + bytes) of memory with the pattern, whose bytes begin `ahead` bytes later.
+/// Compares memory[i] with byte i + ahead of the pattern, for i in [offset, offset + bytes).
 PatternCheck check_pattern(const std::byte* memory, std::uint64_t offset, std::uint64_t bytes, std::uint64_t seed,
                            std::uint64_t ahead = 0);
 
-/// As check_pattern, for the blocks of `portion` only. Blocks are counted from memory[0].
+/// As check_pattern(), but only for the blocks of `portion`. Block 0 begins at memory[0].
 PatternCheck check_portion(const std::byte* memory, std::uint64_t offset, std::uint64_t bytes, std::uint64_t seed,
                            std::uint64_t ahead, const Portion& portion);
 

@@ -12,8 +12,8 @@
 namespace linkmatrix {
 namespace {
 
-constexpr int short_digits = 4;    // of short samples, of which there are many
-constexpr int compact_digits = 6;  // of samples and times: a tenth of a millisecond of minutes, a millionth of a value
+constexpr int short_digits = 4;    // significant digits of short samples, of which a record contains many
+constexpr int compact_digits = 6;  // significant digits of samples and times
 
 void write_parts(JsonWriter& w, const std::map<std::string, Part>& parts) {
   w.key("parts").begin_object();
@@ -138,7 +138,7 @@ std::optional<std::string_view> peer_access_word(std::optional<bool> on) {
   return *on ? "on" : "off";
 }
 
-/// Writes a matrix if some cell is known, else null.
+/// Writes a matrix, or null if no cell is known.
 template <class T, class WriteCell>
 void write_known(JsonWriter& w, std::string_view name, const Matrix<T>& m, WriteCell write_cell) {
   w.key(name);

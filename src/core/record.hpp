@@ -17,7 +17,7 @@ std::string to_json(const MatrixResult& result);
 /// A result as JSON text. Shared, because a finished result is formatted once for all checkpoints.
 using ResultText = std::shared_ptr<const std::string>;
 
-/// Returns the record as JSON, with results that are already text.
+/// Returns the record as JSON. results: the results, already formatted.
 std::string to_json(const RecordHead& record, std::span<const ResultText> results);
 
 /// Returns the current time in UTC, "2026-11-21T08:00:00Z".

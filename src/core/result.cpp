@@ -4,7 +4,7 @@
 
 namespace linkmatrix {
 
-void MatrixResult::shape(std::vector<std::string> row_labels, std::vector<std::string> column_labels) {
+void MatrixResult::set_labels(std::vector<std::string> row_labels, std::vector<std::string> column_labels) {
   rows = std::move(row_labels);
   columns = std::move(column_labels);
   const std::size_t r = rows.size(), c = columns.size();

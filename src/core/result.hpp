@@ -16,8 +16,8 @@
 
 namespace linkmatrix {
 
-/// Status of a cell. partial: the value covers only some of the cell's copies, because an endpoint was lost; such a
-/// value does not count as measured.
+/// Status of a cell. partial: an endpoint was lost, so the value covers only some of the cell's copies. A partial cell
+/// does not count as measured.
 enum class CellStatus { ok, not_applicable, no_peer_access, timeout, error, corrupt, not_run, partial };
 
 template <>
@@ -38,32 +38,31 @@ using Values = Matrix<std::optional<double>>;
 /// Maximum number of rows of a matrix whose samples go into the record. 64 × 64 cells with 28 samples are 1 MB of text.
 constexpr std::size_t most_sampled = 64;
 
-/// A further matrix with the same rows and columns, e.g. one direction of a bidirectional matrix.
+/// An additional matrix of a result, such as one direction of a bidirectional matrix. Same rows and columns.
 struct Part {
   std::string title;
   std::string unit;
   Values values;
 };
 
-/// Order and concurrency of the cells.
+/// How the cells were scheduled.
 struct Schedule {
-  bool at_once = false;    ///< whether rounds measured several pairs concurrently
+  bool at_once = false;    ///< whether several pairs ran concurrently
   bool bisection = false;  ///< whether only pairs between the two halves of the nodes were measured
   bool matchings = false;  ///< whether only the cells of MatrixResult::matchings were measured
   std::size_t rounds = 0;
-  std::size_t pairs_at_once = 0;
-  /// Upper limit of the effect of concurrent pairs on the values, as a fraction: the largest |concurrent / alone − 1|
-  /// of the compared cells in accepted rounds. With matchings it is the median. 0: concurrent pairs disturbed each
-  /// other, so no cells were measured concurrently. Nothing: not compared.
+  std::size_t pairs_at_once = 0;  ///< largest number of concurrent pairs
+  /// Effect of concurrent pairs: the largest |concurrent / alone − 1| of the compared cells in accepted rounds; with
+  /// matchings, the median. 0 also if every cell was measured alone. Nothing: not compared.
   std::optional<double> interference;
-  std::size_t controlled_rounds = 0;  ///< number of rounds that a control measurement of one cell alone confirmed
+  std::size_t controlled_rounds = 0;  ///< number of rounds accepted by a control measurement
 };
 
-/// Amount of compared data, and results of the comparison.
+/// Amount of compared data, and result of the comparison.
 struct Coverage {
   std::uint64_t transfers = 0;           ///< number of transfers in samples
   std::uint64_t compared_transfers = 0;  ///< number of compared transfers: the last transfer of each sample
-  double compared_share = 0;             ///< compared fraction of their bytes, summed over these transfers
+  double compared_share = 0;             ///< sum over compared transfers: compared fraction of the bytes
   std::uint64_t samples = 0;             ///< number of compared samples
   std::uint64_t wrong_samples = 0;       ///< number of samples with wrong data
 
@@ -82,8 +81,8 @@ inline std::string wrong_samples_text(const Coverage& coverage) {
   return std::to_string(coverage.wrong_samples) + " of " + std::to_string(coverage.samples) + " samples: ";
 }
 
-/// Result of a remeasurement. intermittent: only some of the repeated measurements are slow, and the used value is
-/// slow.
+/// Result of a remeasurement. reproduced: the median of the repeated measurements is slow. intermittent: their median
+/// is healthy, but the value in the matrix is slow.
 enum class Outcome { reproduced, intermittent, not_reproduced };
 
 template <>
@@ -94,15 +93,14 @@ struct Words<Outcome> {
                                     std::pair{Outcome::not_reproduced, "not-reproduced"}};
 };
 
-/// A cell that was measured again: its value in the matrix, and the median of the repeated measurements.
+/// A cell that was measured again.
 struct Remeasured {
   std::size_t row, column;
-  double before, after;
+  double before, after;              ///< first value, and median of the repeated measurements
   std::optional<Outcome> outcome{};  ///< set for outliers, not for control cells
 };
 
-/// Short samples of each cell, in passes spread over the time of the matrix. Short samples are compared only with each
-/// other.
+/// Short samples (--short-samples) of each cell, in passes over the matrix. They are compared only with each other.
 struct ShortSampleSet {
   struct Pass {
     double began = 0, ended = 0;         ///< seconds after the start of the matrix
@@ -114,21 +112,20 @@ struct ShortSampleSet {
   std::vector<Pass> passes;
 };
 
-/// Result of --concurrency matchings, which measures only few cells; in the order of time.
+/// Result of --concurrency matchings, which measures few cells of the matrix.
 struct Matchings {
   struct Matching {
     Purpose purpose;
-    bool alone = false;                      ///< whether only its pairs exchanged data, not all endpoints
+    bool alone = false;                      ///< whether most other endpoints were idle
     std::vector<std::size_t> rows, columns;  ///< cells of the matching
   };
   std::uint32_t seed = 0;
-  double pause = 0;  ///< pause before the confirming matchings, in seconds
-  std::vector<Matching> drawn;
-  std::vector<std::string> open;  ///< endpoints that were still suspected at the end
-  /// Group of each endpoint, such as its leaf switch. Empty: no groups were given. With groups, all matchings are
-  /// inside groups.
+  double pause = 0;               ///< pause before the confirming matchings, in seconds
+  std::vector<Matching> drawn;    ///< in the order of time
+  std::vector<std::string> open;  ///< labels of endpoints that were still suspected at the end
+  /// Group of each endpoint, such as its leaf switch. With groups, matchings are inside groups. Empty: no groups.
   std::vector<std::string> groups;
-  /// Rates between two groups whose endpoints exchange data concurrently.
+  /// Rates from one group to another while their endpoints exchange data concurrently.
   struct Crossing {
     std::string from, to;
     std::size_t pairs;
@@ -141,37 +138,37 @@ struct Matchings {
   struct SlowEndpoint {
     std::size_t endpoint;
     bool sends, receives;               ///< the slow directions
-    double shift;                       ///< median deviation of the speed of its slow cells, as a fraction; negative
-    std::size_t slow, cells;            ///< slow cells and cells before the pause
-    std::size_t slow_again, confirmed;  ///< slow matchings and matchings after the pause
+    double shift;                       ///< median deviation of its slow cells as a fraction; negative
+    std::size_t slow, cells;            ///< before the pause: slow cells, and all its cells
+    std::size_t slow_again, confirmed;  ///< after the pause: slow matchings, and all its matchings
     bool is_reproduced() const { return slow_again >= std::min<std::size_t>(2, confirmed); }
   };
-  /// All pairs are slower with full traffic than with little traffic, and chance does not explain the difference.
+  /// All pairs are slower under full traffic than under little traffic (find_shared_bottleneck()).
   struct SharedBottleneck {
-    double loss;                   ///< median over the compared cells, as a fraction
-    std::size_t slower, compared;  ///< cells that were slower with full traffic, and compared cells
+    double loss;                   ///< median loss of the compared cells as a fraction
+    std::size_t slower, compared;  ///< slower cells, and compared cells
   };
   std::optional<SharedBottleneck> shared_bottleneck;
   std::vector<SlowEndpoint> slow_endpoints;          ///< empty if all pairs share a bottleneck
   std::vector<std::size_t> slow_rows, slow_columns;  ///< all slow cells
 };
 
-/// Summary of a matrix that is too large for the record. Its cells are in a separate file.
+/// Summary of a matrix that is too large for the record. Its cells are in a separate file (ranks/cell_file.hpp).
 struct CellSummary {
   struct Class {
     std::string name;
     std::uint64_t measured;
-    double least, median, most;
-    std::string transport{};  ///< transport of all its cells
+    double least, median, most;  ///< values of its measured cells
+    std::string transport{};     ///< transport of its cells
   };
-  std::string file;                   ///< name of the file, without folder
-  std::vector<std::string> statuses;  ///< names of the status numbers in the file
-  std::vector<std::uint64_t> counts;  ///< number of cells per status
-  std::vector<Class> classes;
-  std::vector<double> row_medians, column_medians;  ///< medians; 0: nothing was measured
+  std::string file;                                 ///< name of the file, without folder
+  std::vector<std::string> statuses;                ///< names of the status numbers in the file
+  std::vector<std::uint64_t> counts;                ///< number of cells per status number
+  std::vector<Class> classes;                       ///< one per link class
+  std::vector<double> row_medians, column_medians;  ///< 0: nothing was measured
 };
 
-/// Description of a matrix, constant during the measurement. Rows are sources, columns are destinations.
+/// Description of a matrix. It does not change during the measurement.
 struct MatrixDescription {
   std::string testcase;
   Metric metric = Metric::bandwidth;
@@ -180,17 +177,17 @@ struct MatrixDescription {
   Engine engine = Engine::ce;
   std::optional<Kernel> kernel;
   Memory memory = Memory::device;
-  std::string transport;           ///< "auto": see transports
-  Matrix<std::string> transports;  ///< transport of each pair of ranks if transports differ; else empty
-  std::optional<bool> peer_access;
-  std::string unit;  ///< "GB/s" or "us"
+  std::string transport;            ///< "auto": see `transports`
+  Matrix<std::string> transports;   ///< transport of each pair of ranks, if transports differ; else empty
+  std::optional<bool> peer_access;  ///< whether copies use peer access; nothing: not applicable
+  std::string unit;                 ///< "GB/s" or "us"
   std::uint64_t size_bytes = 0;
   std::uint64_t offset = 0;             ///< offset of the data in the buffers
-  int blocks = 0, threads = 0;          ///< requested launch shape; 0: default of the back end
-  std::optional<HostPages> host_pages;  ///< pages of the host memory used; nothing: no host memory
-  int pairs = 0;                        ///< number of rank pairs per cell if nodes have more ranks; else 0
+  int blocks = 0, threads = 0;          ///< requested launch shape of kernels; 0: default of the back end
+  std::optional<HostPages> host_pages;  ///< pages of host memory; nothing: no host memory takes part
+  int pairs = 0;                        ///< rank pairs per cell, if nodes have more ranks than that; else 0
   bool triangle = false;                ///< whether cells below the diagonal are excluded
-  bool local_copy = false;              ///< whether the diagonal is measured: each device with itself
+  bool local_copy = false;              ///< whether the diagonal is measured: copies inside each device
   bool verify = true;                   ///< whether data is compared
   std::vector<std::string> rows, columns;
   Matrix<std::string> link_class;
@@ -198,7 +195,7 @@ struct MatrixDescription {
 
 /// One measured matrix, without any judgement.
 struct MatrixResult : MatrixDescription {
-  Values values, low, high;
+  Values values, low, high;  ///< medians, and their intervals
   Matrix<CellStatus> status;
   Matrix<std::optional<int>> samples;
   Matrix<std::optional<bool>> converged;
@@ -215,46 +212,47 @@ struct MatrixResult : MatrixDescription {
   Coverage coverage;                      ///< coverage of all cells
   std::map<std::pair<std::size_t, std::size_t>, Coverage> corrupted;  ///< coverage of each cell with a wrong sample
   Schedule schedule;
-  std::vector<Remeasured> remeasured;       ///< outliers, measured again alone
-  std::vector<Remeasured> controls;         ///< control cells: healthy cells, measured again in the same way
-  double control_change = 0;                ///< median worsening of control cells as a fraction; 0: within the noise
-  std::optional<Matchings> matchings{};     ///< set with --concurrency matchings, which measures only some cells
-  std::string timing;                       ///< how copies are started and timed; see device/backend.hpp
-  std::optional<double> clock_uncertainty;  ///< maximum difference of the clocks of two copies of a cell, in seconds
-  double seconds = 0;
+  std::vector<Remeasured> remeasured;       ///< outliers that were measured again alone
+  std::vector<Remeasured> controls;         ///< healthy control cells that were measured again in the same way
+  double control_change = 0;                ///< see control_change() in measure/outliers.hpp
+  std::optional<Matchings> matchings{};     ///< set with --concurrency matchings
+  std::string timing;                       ///< see Clocking::timing
+  std::optional<double> clock_uncertainty;  ///< see Clocking::uncertainty
+  double seconds = 0;                       ///< duration of the measurement
   std::vector<std::string> notes;
   std::vector<std::string> throttled;  ///< throttle reasons at the end of the measurement, such as "gpu3: power cap"
   std::optional<Activity> others;      ///< usage of the machine since the previous matrix
 
-  /// Sets labels, and resizes all matrices. Every cell becomes not applicable.
-  void shape(std::vector<std::string> row_labels, std::vector<std::string> column_labels);
+  /// Sets the labels and resizes all matrices. Every cell becomes not_applicable.
+  void set_labels(std::vector<std::string> row_labels, std::vector<std::string> column_labels);
 
+  /// Returns the number of cells with a status.
   std::size_t cells(CellStatus wanted) const;
-  /// Returns the number of measurable cells: all except the diagonal and pairs without the required peer access.
+  /// Returns the number of cells that are neither not_applicable nor no_peer_access.
   std::size_t cells_expected() const;
   bool complete() const { return cells(CellStatus::ok) == cells_expected(); }
   /// Returns the number of short samples of each cell that has a value.
   std::vector<std::size_t> short_sample_counts() const;
   /// Returns whether all data was correct. Returns nothing without verification.
   std::optional<bool> verified() const;
-  /// Returns the values of a part, which is created if missing.
+  /// Returns the values of a part. Creates a missing part with this title and unit.
   Values& part(const std::string& name, const std::string& title, const std::string& part_unit);
   /// Adds the part "utilisation": value / limit in percent, for cells with a known limit.
   void add_utilisation();
 };
 
-/// Counters and readings of a device before and after the run.
+/// Counters and readings of a device or network port before and after the run.
 struct Health {
   struct Item {
     std::string name;  ///< "nvlink_replay", "sm_clock_mhz" …
     std::optional<double> before, after;
   };
   std::string label;
-  std::vector<Item> counters;  ///< events since the driver was loaded; an increase is a finding
-  std::vector<Item> readings;
+  std::vector<Item> counters;  ///< values that a healthy run does not increase
+  std::vector<Item> readings;  ///< values that may change
 };
 
-/// A lost endpoint: out of memory, hung or killed. Its remaining cells are skipped.
+/// An endpoint that failed during the run: out of memory, hung or killed. Its remaining cells are skipped.
 struct Lost {
   std::string label, why;
   LossKind kind = LossKind::device;
@@ -270,7 +268,7 @@ struct HostBlock {
   int cores = 1, numa_nodes = 1;
 };
 
-/// Record of a run without its results. Small, because each checkpoint copies it.
+/// The record of a run without its results. Separate, because each checkpoint copies it.
 struct RecordHead {
   std::string program;
   std::string started;  ///< UTC, "2026-11-21T08:00:00Z"

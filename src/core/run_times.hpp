@@ -34,8 +34,8 @@ struct Words<RunPhase> {
       std::pair{RunPhase::record, "record"},         std::pair{RunPhase::exit, "exit"}};
 };
 
-/// Counts the time of a block for a phase, except for the time of phases inside the block. Only the first thread of the
-/// process counts.
+/// Adds the time of a scope to a phase, without the time of inner scopes. Has no effect on threads other than the first
+/// thread of the process.
 class InPhase {
  public:
   explicit InPhase(RunPhase phase);
@@ -47,7 +47,7 @@ class InPhase {
   RunPhase outer_;
 };
 
-/// Begins a phase that lasts until the next one begins, or until the end of the enclosing InPhase.
+/// Begins a phase that lasts until the next call, or until the end of the enclosing InPhase.
 void begin_phase(RunPhase phase);
 
 /// Returns a table of the phases with their times in milliseconds, since the program was loaded.

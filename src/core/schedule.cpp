@@ -8,7 +8,7 @@ namespace linkmatrix {
 std::size_t round_robin_rounds(std::size_t n) { return n < 2 ? 0 : n - 1 + n % 2; }
 
 std::vector<std::pair<std::size_t, std::size_t>> round_robin_round(std::size_t n, std::size_t round) {
-  const std::size_t seats = n + n % 2;  // an odd n has an empty seat: who meets it has a bye
+  const std::size_t seats = n + n % 2;  // odd n: one seat is empty, and its partner rests
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
   for (std::size_t k = 0; k < seats / 2; ++k) {
     // Seat `seats - 1` is fixed; the others rotate by one per round.

@@ -10,19 +10,18 @@ namespace linkmatrix {
 
 using Pair = std::pair<int, int>;
 
-/// Returns the number of rounds of a round robin schedule of n items by the circle method. Each unordered pair meets
-/// once, and the pairs of a round are disjoint. An even n has n − 1 rounds; an odd n has n rounds, each with one bye.
+/// Returns the number of rounds of a round robin schedule of n items: n − 1 for even n, n for odd n (one item rests per
+/// round). Each unordered pair meets once, and the pairs of a round are disjoint.
 std::size_t round_robin_rounds(std::size_t n);
 
-/// Returns the pairs of one round, each as (smaller, larger).
+/// Returns the pairs of one round by the circle method, each as (smaller, larger).
 std::vector<std::pair<std::size_t, std::size_t>> round_robin_round(std::size_t n, std::size_t round);
 
 /// Returns the pairs of all rounds.
 std::vector<std::vector<Pair>> round_robin(int n);
 
-/// Groups items into rounds in which no two items share a resource. Each item joins the first round that is free of its
-/// resources, so the order of the items determines the rounds. The order of a round robin schedule reproduces its
-/// rounds.
+/// Groups the items 0 to items − 1 into rounds in which no two items share a resource. Greedy: each item joins the
+/// first round without its resources. Items in the order of a round robin schedule reproduce its rounds.
 std::vector<std::vector<std::size_t>> pack_rounds(std::size_t items,
                                                   const std::function<std::vector<int>(std::size_t)>& resources);
 

@@ -20,12 +20,12 @@ struct Series {
   std::uint64_t count = 0;
   double mean = 0, m2 = 0;  ///< m2: sum of the squared deviations from the mean (Welford, 1962)
   double least = 0, most = 0;
-  /// Seconds after the start. The worst value is the smallest rate or the largest latency.
-  double first_at = 0, worst_at = 0;
+  double first_at = 0;    ///< time of the first value, in seconds after the start
+  double worst_at = 0;    ///< time of the smallest rate or largest latency
   std::vector<Bin> bins;  ///< equal parts of the requested time
 
-  /// Adds a value. at: seconds after the start. share: `at` as a fraction of the requested time; later values belong to
-  /// the last bin.
+  /// Adds a value. at: seconds after the start. share: `at` divided by the requested time; 1 or more: the last bin.
+  /// high_is_bad: whether the value is a latency.
   void add(double value, double at, double share, bool high_is_bad);
 };
 
@@ -47,12 +47,12 @@ struct Soak {
     double at;  ///< seconds after the start of the soak
     std::string text;
   };
-  double asked = 0, seconds = 0;
-  std::uint64_t passes = 0;    ///< completed passes over all test cases
-  std::uint64_t failures = 0;  ///< cells without a valid value, of all passes, and bursts with wrong products
+  double asked = 0, seconds = 0;  ///< requested and actual duration
+  std::uint64_t passes = 0;       ///< completed passes over all test cases
+  std::uint64_t failures = 0;     ///< cells without a valid value in all passes, plus bursts with wrong products
   std::vector<Cells> matrices;
   std::vector<Device> heated;
-  std::vector<Event> events;  ///< the first events
+  std::vector<Event> events;  ///< the first `most_events` events
   std::uint64_t events_left_out = 0;
   std::optional<Activity> others;  ///< usage by other processes during the soak
 

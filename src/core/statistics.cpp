@@ -6,10 +6,10 @@
 namespace linkmatrix {
 namespace {
 
-/// Returns how many order statistics can be dropped at each end so that the rest covers the median with 95 %: the
-/// largest k with P(Binomial(n, 1/2) < k) <= 2.5 %, as an index.
+/// Returns the number of order statistics that the interval omits at each end: the largest k with
+/// P(Binomial(n, 1/2) < k) <= 2.5 %, as an index.
 std::size_t droppable(std::size_t n) {
-  double probability = std::pow(0.5, static_cast<double>(n));  // of exactly `k` values below the median
+  double probability = std::pow(0.5, static_cast<double>(n));  // P(exactly k values are below the median)
   double below = probability;
   std::size_t k = 0;
   while (below <= 0.025 && 2 * (k + 1) < n) {

@@ -36,7 +36,7 @@ std::vector<std::uint64_t> sweep_sizes(std::uint64_t low, std::uint64_t high, do
 }
 
 std::vector<std::uint64_t> random_sizes(std::size_t count, std::uint64_t low, std::uint64_t high, std::uint64_t seed) {
-  std::mt19937_64 engine(seed);  // its numbers are the standard's; a distribution's are each library's own
+  std::mt19937_64 engine(seed);  // standard libraries differ in their distributions, but not in this engine
   std::vector<std::uint64_t> sizes(count);
   std::generate(sizes.begin(), sizes.end(), [&] { return low + engine() % (high - low + 1); });
   return sizes;

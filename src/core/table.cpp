@@ -17,8 +17,8 @@ using CellText = std::function<std::string(std::size_t, std::size_t)>;
 
 constexpr std::size_t worst_shown = 8;
 constexpr std::string_view axes = "row = source, column = destination";
-constexpr std::string_view together = "all ranks, column = ";                     // of a collective
-constexpr std::string_view computed = "all devices, column = number of devices";  // of a simulation
+constexpr std::string_view collective_axes = "all ranks, column = ";
+constexpr std::string_view simulation_axes = "all devices, column = number of devices";
 
 std::string number(double value, int decimals) { return formatted("%.*f", decimals, value); }
 
@@ -73,10 +73,10 @@ bool is_of_all_ranks(const MatrixResult& result) {
 }
 
 std::string axes_text(const MatrixResult& result) {
-  if (result.metric == Metric::compute) return std::string(computed);
+  if (result.metric == Metric::compute) return std::string(simulation_axes);
   if (!is_of_all_ranks(result)) return std::string(axes);
   const bool leaves_out = !result.columns.empty() && result.columns.front().starts_with("without-");
-  return std::string(together) + (leaves_out ? "excluded component" : "buffer placement");
+  return std::string(collective_axes) + (leaves_out ? "excluded component" : "buffer placement");
 }
 
 void print_table_head(std::ostream& out, const MatrixResult& result, const std::string& title,

@@ -16,7 +16,7 @@ std::string sentence_of(const Visibility& seen, const std::string& writer, const
     found.push_back("flag never visible: " + reader + " waited for the flag of " + writer + after);
   if (seen.unseen_answers > 0)
     found.push_back("answer never visible: " + writer + " waited for the flag of " + reader + after);
-  if (seen.broken_off > 0)
+  if (seen.interrupted > 0)
     found.push_back(writer + " or " + reader +
                     " was stopped or preempted, and the other endpoint did not get an answer" + after);
   return join(found, "; ");

@@ -8,26 +8,28 @@
 
 namespace linkmatrix {
 
-/// Visibility of writes: the message-passing litmus test (Alglave, Maranget & Tautschnig, TOPLAS 2014; PTX ISA, "Memory
-/// Consistency Model"). In each round the writer writes data, then sets a flag with release. The checker waits for the
-/// flag with acquire, compares the data and answers. After a visible flag no word may be stale.
-///
-/// The words of a round are those of the verification pattern with the number of the round as seed. A word of another
-/// round is wrong.
+// Visibility of writes: the message-passing litmus test (Alglave, Maranget & Tautschnig, TOPLAS 2014; PTX ISA, "Memory
+// Consistency Model"). A round:
+//
+// 1. The writer writes the data words and then sets the flag to the round's number (release).
+// 2. The checker waits for the flag (acquire), compares the data and writes the number as its answer.
+//
+// After a visible flag no word may be stale. The data of a round is pattern_word() with the round's number as seed, so
+// a word of another round is wrong.
 
 /// Number of 8-byte words per round.
 constexpr std::uint32_t handover_words = 1024;
 
-/// Offsets in a buffer. Flag, answer and data have separate cache lines.
+/// Offsets of flag, answer and data in a buffer, in bytes. Each has its own cache line.
 constexpr std::uint64_t handover_flag_at = 0, handover_answer_at = 128, handover_data_at = 256;
-constexpr std::uint64_t handover_spread = 64;  ///< distance in bytes of words that have separate packets
+constexpr std::uint64_t handover_spread = 64;  ///< distance of words in even rounds, in bytes
 constexpr std::uint64_t handover_bytes = handover_data_at + handover_words * handover_spread;
 
 /// Flag value that ends the test. No round has this number.
 constexpr std::uint64_t no_more_rounds = ~std::uint64_t{0};
 
-/// Returns the offset of a word after `handover_data_at`. In odd rounds words are adjacent and fill packets. In even
-/// rounds each word has its own packet, which may take another path than the flag.
+/// Returns the offset of a word relative to `handover_data_at`. number: of the round. In odd rounds words are adjacent.
+/// In even rounds each word is a separate packet, which may overtake or follow the flag.
 LINKMATRIX_HOST_DEVICE constexpr std::uint64_t handover_offset(std::uint64_t number, std::uint32_t word) {
   constexpr std::uint64_t bytes = sizeof(std::uint64_t);
   return number % 2 == 1 ? word * bytes : word * handover_spread + number / 2 % (handover_spread / bytes) * bytes;
@@ -41,51 +43,51 @@ enum class WriteFault : std::uint32_t {
   drop_flag,  ///< in the second half of the rounds, or of their time, no flag is set
 };
 
-/// Memory of a test that both sides access.
+/// Memory that both sides of a test access.
 struct HandoverPlace {
-  std::byte* area;     ///< flag and data
-  std::byte* answers;  ///< buffer with the word of the answer
+  std::byte* area;     ///< buffer with flag and data
+  std::byte* answers;  ///< buffer with the answer
 };
 
-/// Maximum times of a back end.
+/// Time limits of a back end, see HandoverTerms.
 struct HandoverTimes {
   std::uint64_t patience_ns, longest_ns;  ///< see HandoverTerms
 };
 
-/// Duration of a test.
+/// Limits of a test, equal for both sides.
 struct HandoverTerms {
-  std::uint64_t first;        ///< the rounds have the numbers after `first`, which are new
+  std::uint64_t first;        ///< rounds have the numbers first + 1, first + 2, …; no earlier test used them
   std::uint64_t rounds;       ///< maximum number of rounds
-  std::uint64_t patience_ns;  ///< maximum wait for a flag or an answer; then the test ends with "never visible"
-  std::uint64_t longest_ns;   ///< after this time the writer starts no further round; the first round always runs
+  std::uint64_t patience_ns;  ///< maximum wait for a flag or answer; then the result is "never visible"
+  std::uint64_t longest_ns;   ///< time after which no further round starts; the first round always runs
   WriteFault fault;
 
-  /// Returns how much of the time between two polls counts against the patience. A long gap means that this side was
-  /// stopped, preempted or paused, so the gap does not count fully.
+  /// Returns the part of the time between two polls that counts against the patience: at most a tenth of the patience.
+  /// After a longer gap, this side was preempted or stopped.
   LINKMATRIX_HOST_DEVICE constexpr std::uint64_t counted(std::uint64_t step_ns) const {
     const std::uint64_t most = patience_ns / 10;
     return step_ns < most ? step_ns : most;
   }
-  /// Returns whether a gap between polls is long enough to explain that the other side gave up.
-  LINKMATRIX_HOST_DEVICE constexpr bool stands_still(std::uint64_t step_ns) const { return step_ns > patience_ns / 2; }
-  /// Returns whether a round, counted from 1, sets its flag if the round starts at `elapsed_ns`. With slow rounds the
-  /// time limit decides, so that a simulated fault always acts.
+  /// Returns whether the time between two polls is so long that the other side may have given up.
+  LINKMATRIX_HOST_DEVICE constexpr bool has_long_gap(std::uint64_t step_ns) const { return step_ns > patience_ns / 2; }
+  /// Returns whether a round sets its flag. round: from 1. elapsed_ns: its start. False only with WriteFault::drop_flag
+  /// in the second half of the rounds or of the time.
   LINKMATRIX_HOST_DEVICE constexpr bool sets_flag(std::uint64_t round, std::uint64_t elapsed_ns) const {
     return fault != WriteFault::drop_flag || (2 * round <= rounds && 2 * elapsed_ns <= longest_ns);
   }
-  /// Returns whether the test ends before this round.
+  /// Returns whether the time limit ends the test before this round.
   LINKMATRIX_HOST_DEVICE constexpr bool is_over(std::uint64_t round, std::uint64_t elapsed_ns) const {
     return round > 1 && elapsed_ns > longest_ns && sets_flag(round, elapsed_ns);
   }
 };
 
-/// Records when a side polled its clock, to detect gaps.
+/// Measures the gaps between the polls of one side.
 struct HandoverWatch {
   std::uint64_t last_ns;
   std::uint64_t longest_ns = 0;  ///< longest time between two polls
 
   /// Records a poll and returns the time since the previous poll.
-  LINKMATRIX_HOST_DEVICE constexpr std::uint64_t look(std::uint64_t now_ns) {
+  LINKMATRIX_HOST_DEVICE constexpr std::uint64_t record_poll(std::uint64_t now_ns) {
     const std::uint64_t step = now_ns > last_ns ? now_ns - last_ns : 0;
     last_ns = now_ns;
     if (step > longest_ns) longest_ns = step;
@@ -99,18 +101,18 @@ struct HandoverEnd {
   std::uint64_t wrong_words;      ///< stale words after a visible flag
   std::uint64_t first_wrong;      ///< round of the first wrong word, from 1; 0: none
   std::uint64_t unseen;           ///< 1: the flag or answer of the other side did not arrive
-  std::uint64_t stood_still = 0;  ///< 1: this side was stopped so long that the other side may have given up
+  std::uint64_t has_stalled = 0;  ///< 1: this side had a gap so long that the other side may have given up
 };
 
 /// Result of both sides, of one or several runs.
 struct Visibility {
   std::uint64_t rounds = 0;  ///< checked rounds
   std::uint64_t wrong_words = 0;
-  std::uint64_t first_wrong = 0;  ///< round of the first wrong word, from 1
-  /// Flags that the checker, and answers that the writer, did not see.
-  std::uint64_t unseen_flags = 0, unseen_answers = 0;
-  /// Runs in which one side was stopped, so that a missing flag or answer proves nothing.
-  std::uint64_t broken_off = 0;
+  std::uint64_t first_wrong = 0;     ///< round of the first wrong word, from 1
+  std::uint64_t unseen_flags = 0;    ///< flags that the checker did not see
+  std::uint64_t unseen_answers = 0;  ///< answers that the writer did not see
+  /// Runs in which one side stalled, so that a missing flag or answer proves nothing.
+  std::uint64_t interrupted = 0;
 
   bool holds() const { return wrong_words == 0 && is_seen(); }
   bool is_seen() const { return unseen_flags == 0 && unseen_answers == 0; }
@@ -121,20 +123,20 @@ struct Visibility {
     wrong_words += next.wrong_words;
     unseen_flags += next.unseen_flags;
     unseen_answers += next.unseen_answers;
-    broken_off += next.broken_off;
+    interrupted += next.interrupted;
   }
 };
 
 /// Returns one sentence on a failed test between two endpoints. Returns "" if the test succeeded.
 std::string sentence_of(const Visibility& seen, const std::string& writer, const std::string& reader);
 
-/// Combines the results of both sides of a run. If the checker is ahead of the writer, the answer was lost; else the
-/// flag.
+/// Combines the results of both sides of a run. If a side gave up: with more rounds at the checker the answer was lost,
+/// else the flag.
 constexpr Visibility visibility_of(const HandoverEnd& writer, const HandoverEnd& checker) {
   Visibility seen{checker.rounds, checker.wrong_words, checker.first_wrong, 0, 0};
   if (writer.unseen == 0 && checker.unseen == 0) return seen;
-  if (writer.stood_still != 0 || checker.stood_still != 0)
-    seen.broken_off = 1;
+  if (writer.has_stalled != 0 || checker.has_stalled != 0)
+    seen.interrupted = 1;
   else
     (checker.rounds > writer.rounds ? seen.unseen_answers : seen.unseen_flags) = 1;
   return seen;

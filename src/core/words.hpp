@@ -10,33 +10,31 @@
 
 namespace linkmatrix {
 
-/// Enumerations, each with one spelling for command line, tables and record.
+// Enumerations and their spellings on the command line, in tables and in the record.
 
-/// Operation of a copy. `copy` moves bytes. The others are chains of dependent 8-byte accesses: loads through a ring of
-/// pointers, atomic additions, a flag that two devices exchange, or data followed by a flag that the other side checks
-/// (core/visibility.hpp).
+/// Operation of a copy. `copy` moves bytes. The others are chains of dependent 8-byte accesses. chase: loads through a
+/// ring of pointers. atomic: additions. flag: a flag that two devices exchange. visibility: see core/visibility.hpp.
 enum class Operation { copy, chase, atomic, flag, visibility };
 enum class Engine { ce, sm, mpi, nccl };
 enum class Kernel { cached, noncached, bulk };
 enum class Direction { write, read };
-/// compute: rate of a computation; not a metric of copies.
+/// Measured quantity. compute: rate of a computation, only in nbody_scaling.
 enum class Metric { bandwidth, bidirectional, latency, compute };
 enum class Memory { device, host };
 enum class Concurrency { automatic, serial, rounds, bisection, matchings };
 enum class HostPages { pinned, pageable };
-/// Purpose of a matching: random pairs of all endpoints, suspected endpoints with healthy ones, or confirmation of
-/// findings after a pause.
+/// Purpose of a matching. random: random pairs of all endpoints. suspects: suspected endpoints with healthy partners.
+/// confirm: findings again, after a pause.
 enum class Purpose { random, suspects, confirm };
-/// Transport between ranks: MPI; a device that maps the memory of the other rank (by file descriptor, fabric handle or
-/// CUDA IPC); or pinned host memory in pieces.
+/// Transport between ranks. mpi: messages. fd, fabric, ipc: the device maps the memory of the other rank by file
+/// descriptor, fabric handle or CUDA IPC. staged: through pinned host memory in pieces.
 enum class Transport { automatic, mpi, fd, fabric, ipc, staged };
-/// Type of a disturbance (core/disturbances.hpp): a context on a device, use of cores or of an adapter, or held device
-/// memory.
+/// Type of a disturbance (core/disturbances.hpp): context on a device, cores, network adapter, or device memory.
 enum class DisturbanceKind { context, cpu, adapter, memory };
-/// Reason of a lost endpoint: the device failed, the process ended or does not answer, or other processes hold the
-/// memory of the device.
+/// Why an endpoint was lost: its device failed, its process does not answer, or other processes hold its memory.
 enum class LossKind { device, process, memory };
 
+/// Spellings of an enumeration: `name` for messages, and `table` of pairs (value, spelling).
 template <class E>
 struct Words;
 
@@ -121,7 +119,7 @@ constexpr std::string_view word(E value) {
   return "?";
 }
 
-/// The table of Metric excludes `compute`, because users cannot select it for copies.
+/// The table of Metric lacks `compute`, because --metric cannot select it.
 constexpr std::string_view word(Metric value) { return value == Metric::compute ? "compute" : word<Metric>(value); }
 
 /// Returns all spellings for messages and --help: "a, b or c".

@@ -7,12 +7,12 @@
 namespace linkmatrix {
 namespace {
 
-constexpr double share_for_comparing = 0.05;  // of a sample's time
+constexpr double share_for_comparing = 0.05;  // fraction of a sample's time
 constexpr std::uint64_t most_every = 64;
-constexpr std::uint64_t seed_base = 0x6c696e6b6d617472;  // any constant; each verified cell adds its own number
+constexpr std::uint64_t seed_base = 0x6c696e6b6d617472;  // arbitrary; each verified cell adds its number
 
-/// Returns n, so that every n-th block is compared. The comparison of all blocks of a run takes `comparing` seconds,
-/// the run `running` seconds. At least one block per copy is compared.
+/// Returns n, so that a comparison of every n-th block takes at most share_for_comparing of a run. comparing: seconds
+/// to compare all blocks. running: seconds of a run. At least one block per copy is compared.
 std::uint64_t every_for(double comparing, double running, const std::vector<Copy>& copies) {
   std::uint64_t most = most_every;
   for (const Copy& copy : copies)
@@ -29,10 +29,10 @@ bool CopySampler::are_runs_compared(const std::vector<Copy>& copies) const {
 }
 
 void CopySampler::lay_patterns(Group& group, const SampleRule& rule) {
-  group.of_measured([&](const std::vector<Copy>& copies, const auto&) { backend_.lay_patterns(copies, rule.until); });
+  group.with_measured([&](const std::vector<Copy>& copies, const auto&) { backend_.lay_patterns(copies, rule.until); });
 }
 
-/// Applies a simulated fault to this run: corrupts data at the destination.
+/// Corrupts data at the destination for the simulated fault.
 void CopySampler::poison_some(Group& group, const SampleRule& rule) {
   if (!simulated_fault_.has) return;
   std::vector<Copy> poisoned;
@@ -45,14 +45,13 @@ void CopySampler::poison_some(Group& group, const SampleRule& rule) {
   if (!poisoned.empty()) backend_.lay_patterns(poisoned, rule.until);
 }
 
-/// Compares the data of a run, also of a run that is not a sample. The first comparison is complete and timed. Later
-/// comparisons select different blocks each time, within a share of the sample's time. The next run reads the other
-/// window of each source.
+/// Compares the data of a run. The first comparison is complete and timed. Later comparisons take 5 % of the sample's
+/// time and select other blocks each time. Then switches each copy to its other source position.
 void CopySampler::compare_run(Group& group, const SampleRule& rule, const Timeline& timeline, double run_seconds) {
   const InPhase phase(RunPhase::verification);
   poison_some(group, rule);
   const auto began = Clock::now();
-  group.of_measured([&](const std::vector<Copy>& copies, const std::vector<std::size_t>& numbers) {
+  group.with_measured([&](const std::vector<Copy>& copies, const std::vector<std::size_t>& numbers) {
     const auto checks = backend_.compare(copies, group.portion, rule.until);
     std::vector<Coverage> run(group.cells.size());
     for (std::size_t c = 0; c < checks.size(); ++c) {
@@ -63,7 +62,7 @@ void CopySampler::compare_run(Group& group, const SampleRule& rule, const Timeli
       run[owner].samples = 1;
       if (checks[c].wrong_bytes == 0) continue;
       run[owner].wrong_samples = 1;
-      condemn(*group.answers[owner], checks[c]);
+      mark_corrupt(*group.answers[owner], checks[c]);
     }
     for (std::size_t k = 0; k < group.cells.size(); ++k) {
       group.answers[k]->coverage += run[k];
@@ -77,21 +76,21 @@ void CopySampler::compare_run(Group& group, const SampleRule& rule, const Timeli
 }
 
 /// Records the first wrong data of a cell.
-void CopySampler::condemn(Sampled& answer, const PatternCheck& check) {
+void CopySampler::mark_corrupt(Sampled& answer, const PatternCheck& check) {
   if (answer.status != CellStatus::corrupt)
     answer.why = std::to_string(check.wrong_bytes) + " wrong bytes arrived, the first at offset " +
                  std::to_string(check.first_wrong);
   answer.status = CellStatus::corrupt;
 }
 
-/// Verifies one more copy after the samples, if runs cannot be compared.
+/// Verifies one further copy after the samples, if Backend::compares_runs() is false.
 void CopySampler::verify(Group& group, const SampleRule& rule) {
   const InPhase phase(RunPhase::verification);
-  group.of_measured([&](const std::vector<Copy>& copies, const std::vector<std::size_t>& numbers) {
+  group.with_measured([&](const std::vector<Copy>& copies, const std::vector<std::size_t>& numbers) {
     const auto checks = backend_.verify(copies, seed_base + group.cells.front() * 1000003, rule.until);
     for (Sampled* answer : group.answers) answer->verified = true;
     for (std::size_t c = 0; c < checks.size(); ++c)
-      if (checks[c].wrong_bytes > 0) condemn(*group.answers[group.owner[numbers[c]]], checks[c]);
+      if (checks[c].wrong_bytes > 0) mark_corrupt(*group.answers[group.owner[numbers[c]]], checks[c]);
   });
 }
 

@@ -7,19 +7,20 @@
 
 namespace linkmatrix {
 
-/// Cells that are sampled concurrently, with their copies in one list.
+/// Cells that are sampled concurrently.
 struct CopySampler::Group {
-  std::vector<std::size_t> cells;  ///< indices
-  std::vector<Sampled*> answers;
-  std::vector<Copy> copies;
-  std::vector<std::size_t> owner;  ///< of each copy: which of `cells`
-  std::uint64_t offset = 0;        ///< of all copies, where their buffers begin
-  Portion portion{};               ///< that is compared after the next run
+  std::vector<std::size_t> cells;  ///< indices into CopySampler::cells_
+  std::vector<Sampled*> answers;   ///< result of each cell
+  std::vector<Copy> copies;        ///< copies of all cells
+  std::vector<std::size_t> owner;  ///< for each copy: index of its cell in `cells`
+  std::uint64_t offset = 0;        ///< offset of all copies in their buffers
+  Portion portion{};               ///< portion of the data to compare after the next run
   std::uint64_t runs_compared = 0;
 
-  /// Calls `work` with the measured copies and the number of each in the group. Failures get the group's numbers.
+  /// Calls work(measured, indices) with the copies that are no background load and their indices in `copies`. Returns
+  /// its result. In a CopiesFailed of `work`, replaces the indices by those in `copies`.
   template <class Work>
-  auto of_measured(const Work& work) const {
+  auto with_measured(const Work& work) const {
     std::vector<Copy> measured;
     std::vector<std::size_t> numbers;
     for (std::size_t c = 0; c < copies.size(); ++c)

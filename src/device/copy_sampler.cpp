@@ -14,9 +14,9 @@
 namespace linkmatrix {
 namespace {
 
-constexpr double unlimited = 1e8;  // seconds: a deadline that does not come
-constexpr int most_rejected = 8;   // samples whose copies did not start together; then they cannot
-// Divides a load's transfers in a short sample: four wait behind a gate, and the next sample waits for their end.
+constexpr double unlimited = 1e8;  // seconds
+constexpr int most_rejected = 8;   // rejected samples in a row, after which a common start is impossible
+// Divides the transfers of a background copy in a short sample, because the next sample waits for their end.
 constexpr std::uint64_t short_load_divisor = 4;
 
 /// Returns the fraction of a span during which the load was running.
@@ -46,7 +46,7 @@ void CopySampler::prepare(Deadline deadline) {
   for (;;) {
     std::vector<Copy> all;
     for (const CopyCell& cell : cells_)
-      if (!lost_.of(cell.copies))
+      if (!lost_.lost_endpoint(cell.copies))
         for (const Copy& copy : cell.copies)
           if (!lost_.has(copy)) all.push_back(copy);
     if (all.empty()) return;
@@ -56,7 +56,8 @@ void CopySampler::prepare(Deadline deadline) {
       const std::size_t before = lost_.size();
       for (const auto& one : failure.failures())
         if (one.endpoint) lost_.add(*one.endpoint, one.status, failure.what(), one.loss);
-      if (lost_.size() == before) throw DeviceError(failure.what());  // it would fail again and again
+      if (lost_.size() == before)
+        throw DeviceError(failure.what());  // no endpoint was lost, so a repetition would fail too
     }
   }
 }
@@ -70,8 +71,8 @@ std::vector<Sampled> CopySampler::sample(const Round& round, const SampleRule& r
     Group group;
     for (const std::size_t k : open) {
       const std::size_t index = index_.at(round[k]);
-      if (const auto endpoint = lost_.of(cells_[index].copies)) {
-        answers[k].status = lost_as(round[k]);
+      if (const auto endpoint = lost_.lost_endpoint(cells_[index].copies)) {
+        answers[k].status = lost_status(round[k]);
         answers[k].why = lost_.why(*endpoint);
         continue;
       }
@@ -84,7 +85,7 @@ std::vector<Sampled> CopySampler::sample(const Round& round, const SampleRule& r
       group.answers.push_back(&answers[k]);
     }
     if (group.cells.empty()) break;
-    SampleRule now = rule;  // who hung has used up the others' time
+    SampleRule now = rule;  // a copy that hung has used the time of the other cells
     if (allowed < unlimited) now.until = earlier(Deadline::in(allowed), rule.limit);
     sample_concurrently(group, now);
     std::erase_if(open, [&](std::size_t k) { return answers[k].status != CellStatus::not_run; });
@@ -94,13 +95,13 @@ std::vector<Sampled> CopySampler::sample(const Round& round, const SampleRule& r
   return answers;
 }
 
-/// Samples the cells of a group together. If some fail, the others are not run yet.
+/// Samples the cells of a group together. If some fail, the caller must sample the others again.
 void CopySampler::sample_concurrently(Group& group, const SampleRule& rule) {
   std::vector<std::string> left;
   for (std::size_t k = 0; k < group.cells.size(); ++k) {
-    left.push_back(lost_.what_is_left_of(cells_[group.cells[k]].copies));
+    left.push_back(lost_.partial_text(cells_[group.cells[k]].copies));
     for (Copy copy : cells_[group.cells[k]].copies) {
-      if (lost_.has(copy)) continue;  // a load or a fan; the record names the lost endpoint
+      if (lost_.has(copy)) continue;  // the cell has further copies; the record names the lost endpoint
       copy.bytes /= rule.divide_bytes_by;
       if (rule.transfers > 0 && rule.divide_bytes_by > 1 && copy.background) copy.bytes /= short_load_divisor;
       group.offset = copy.offset;
@@ -119,21 +120,21 @@ void CopySampler::sample_concurrently(Group& group, const SampleRule& rule) {
     }
     const bool is_compared = !rule.verify || rule.divide_bytes_by != 1 || are_runs_compared(group.copies);
     if (!is_compared) verify(group, rule);
-  } catch (const CopiesFailed& failure) {  // data that was not compared gives no value; the engine retries once
-    blame(group, group.owner, failure);
+  } catch (
+      const CopiesFailed& failure) {  // without a comparison the cells have no values; the engine retries them once
+    end_failed_cells(group, group.owner, failure);
   }
 }
 
-/// Ends the cells of failed copies with their status. The other cells must be sampled again, as must cells that can do
-/// without the lost endpoints.
-void CopySampler::blame(Group& group, const std::vector<std::size_t>& owners, const CopiesFailed& failure) {
+/// Sets the status of cells with failed copies. Cells that do not need the lost endpoints are sampled again.
+void CopySampler::end_failed_cells(Group& group, const std::vector<std::size_t>& owners, const CopiesFailed& failure) {
   std::set<std::size_t> failed;
   bool is_first_loss = false;
   for (const auto& one : failure.failures())
     if (one.endpoint) is_first_loss = lost_.add(*one.endpoint, one.status, failure.what(), one.loss) || is_first_loss;
   for (const auto& one : failure.failures()) {
     const std::size_t owner = owners.at(one.copy);
-    if (is_first_loss && one.endpoint && !lost_.of(cells_[group.cells[owner]].copies)) continue;
+    if (is_first_loss && one.endpoint && !lost_.lost_endpoint(cells_[group.cells[owner]].copies)) continue;
     failed.insert(owner);
     *group.answers[owner] = {};
     group.answers[owner]->status = one.status;
@@ -142,7 +143,6 @@ void CopySampler::blame(Group& group, const std::vector<std::size_t>& owners, co
   for (std::size_t k = 0; k < group.cells.size(); ++k) {
     if (failed.contains(k)) continue;
     *group.answers[k] = {};
-    // a failure without a copy affects all cells
     group.answers[k]->status = failed.empty() && !is_first_loss ? CellStatus::error : CellStatus::not_run;
     group.answers[k]->why = failure.what();
   }
@@ -159,31 +159,31 @@ void CopySampler::take_samples(Group& group, const SampleRule& rule) {
   };
   const auto any = [&] { return !group.answers.front()->samples.empty(); };
   const auto given_up = [&] { return std::ranges::any_of(group.answers, &Sampled::is_unseen); };
-  if (warm_up) look_at_visibility(group, *warm_up);
-  if (given_up() && append(group, *warm_up, true)) return;  // another run would wait as long
+  if (warm_up) add_visibility_results(group, *warm_up);
+  if (given_up() && append(group, *warm_up, true)) return;  // another run would wait equally long
   const bool compares = rule.verify && rule.divide_bytes_by == 1 && are_runs_compared(group.copies);
   if (compares) lay_patterns(group, rule);
   for (int rejected = 0; !any() || (!done() && !rule.enough.passed() && !given_up());) {
     if (rule.transfers > 0) next_window(group, rule);
     const auto run_began = Clock::now();
     const Timeline timeline = backend_.run(group.copies, rule.until);
-    look_at_visibility(group, timeline);
+    add_visibility_results(group, timeline);
     if (compares) compare_run(group, rule, timeline, seconds_since(run_began));
-    if (std::exchange(is_new, false) && choose_again(group, timeline, rule)) {
-      group.portion = {}, group.runs_compared = 0;  // that run was shorter than the next ones
+    if (std::exchange(is_new, false) && adjust_repeats(group, timeline, rule)) {
+      group.portion = {}, group.runs_compared = 0;  // the fraction of a short run does not apply to longer runs
       continue;
     }
     if (!append(group, timeline, rejected >= most_rejected)) ++rejected;
   }
 }
 
-/// Short samples go through the whole buffer, so that none finds its bytes in a cache.
+/// Moves a short sample to the next part of the buffer, so that its data is in no cache.
 void CopySampler::next_window(Group& group, const SampleRule& rule) {
   const std::uint64_t window = windows_++ % rule.divide_bytes_by;
   for (Copy& copy : group.copies) copy.offset = group.offset + window * copy.bytes;
 }
 
-/// The repeats of the last sampling, where the cell had as many copies.
+/// Sets the repeats of the last sampling. Returns false if a cell had another number of copies.
 bool CopySampler::reuse_repeats(Group& group) const {
   std::map<std::size_t, std::size_t> taken;
   for (std::size_t c = 0; c < group.copies.size(); ++c) {
@@ -197,28 +197,28 @@ bool CopySampler::reuse_repeats(Group& group) const {
   return !stress_;
 }
 
-/// Returns the warm-up. Without one each transfer is a sample, the first one too.
+/// Warms up and sets the repeats. Returns the warm-up; nothing if there is none, because each transfer is a sample.
 std::optional<Timeline> CopySampler::choose_repeats(Group& group, const SampleRule& rule) {
   if (rule.transfers > 0) next_window(group, rule);
-  if (rule.transfers > 0) return find_repeats_of(backend_, group.copies, rule.transfers, rule.until);
+  if (rule.transfers > 0) return find_repeats_for(backend_, group.copies, rule.transfers, rule.until);
   for (Copy& copy : group.copies) copy.repeats = 1;
   std::optional<Timeline> warm_up;
   if (warmup_ > 0)
     warm_up =
-        find_repeats(backend_, group.copies, cells_[group.cells.front()].copies, even_sets(group), warmup_, rule.until);
+        find_repeats(backend_, group.copies, cells_[group.cells.front()].copies, busy_sets(group), warmup_, rule.until);
   keep_repeats(group, rule);
   return warm_up;
 }
 
-bool CopySampler::choose_again(Group& group, const Timeline& timeline, const SampleRule& rule) {
+bool CopySampler::adjust_repeats(Group& group, const Timeline& timeline, const SampleRule& rule) {
   if (warmup_ == 0 || rule.transfers > 0) return false;
   const std::vector<Copy>& first = cells_[group.cells.front()].copies;
-  if (!lengthen_repeats(backend_, group.copies, first, even_sets(group), timeline, rule.until)) return false;
+  if (!lengthen_repeats(backend_, group.copies, first, busy_sets(group), timeline, rule.until)) return false;
   keep_repeats(group, rule);
   return true;
 }
 
-/// Only for whole samples; the smaller transfers of the overhead fit are not comparable.
+/// Remembers the repeats of full-size samples for reuse_repeats().
 void CopySampler::keep_repeats(const Group& group, const SampleRule& rule) {
   if (rule.divide_bytes_by != 1) return;
   for (const std::size_t cell : group.cells) repeats_[cell].clear();
@@ -226,8 +226,9 @@ void CopySampler::keep_repeats(const Group& group, const SampleRule& rule) {
     repeats_[group.cells[group.owner[c]]].push_back(group.copies[c].repeats);
 }
 
-/// Copies that are to be busy over the same time, by number: of a stress all, else both ways of each cell.
-std::vector<std::vector<std::size_t>> CopySampler::even_sets(const Group& group) const {
+/// Returns the sets of copies, by index, that must be busy for the same time: all of a stress, else both directions of
+/// each cell.
+std::vector<std::vector<std::size_t>> CopySampler::busy_sets(const Group& group) const {
   std::vector<std::vector<std::size_t>> sets;
   if (!stress_ && metric_ != Metric::bidirectional) return sets;
   sets.resize(stress_ ? 1 : group.cells.size());
@@ -236,8 +237,8 @@ std::vector<std::vector<std::size_t>> CopySampler::even_sets(const Group& group)
   return sets;
 }
 
-/// Returns for each cell whether its copies started together while its load was running. In a stress, all other cells
-/// are the load.
+/// Returns for each cell whether its copies started together while its load was running. In a stress, the load is all
+/// other cells.
 std::vector<bool> CopySampler::started_concurrently(const Group& group, const Timeline& timeline) const {
   if (timeline.timing != Timing::gate) return std::vector<bool>(group.cells.size(), true);
   std::vector<bool> together;
@@ -248,7 +249,7 @@ std::vector<bool> CopySampler::started_concurrently(const Group& group, const Ti
     const Span whole = hull(spans);
     for (std::size_t c = 0; c < group.copies.size(); ++c) {
       if (!group.copies[c].background || group.owner[c] != k) continue;
-      const double begun = std::max(whole.start, timeline.copies[c].span.start);  // before is as good
+      const double begun = std::max(whole.start, timeline.copies[c].span.start);  // a load may start earlier
       spans.push_back({begun, begun + whole.seconds()});
     }
     together.push_back(started_together(spans));
@@ -256,8 +257,9 @@ std::vector<bool> CopySampler::started_concurrently(const Group& group, const Ti
   return together;
 }
 
-/// Adds a sample to each cell. Adds none if the copies of a cell did not start together, unless `whatever` is set.
-bool CopySampler::append(Group& group, const Timeline& timeline, bool whatever) {
+/// Adds a sample to each cell. If copies of a cell did not start together, adds none and returns false, unless
+/// `always`.
+bool CopySampler::append(Group& group, const Timeline& timeline, bool always) {
   static const std::map<Timing, std::string> words{{Timing::gate, "gate"}, {Timing::in_turn, "in-turn"}};
   clocking_ = {words.at(timeline.timing), std::max(clocking_.uncertainty.value_or(0), timeline.uncertainty)};
   std::vector<std::vector<Span>> measured(group.cells.size());
@@ -269,7 +271,7 @@ bool CopySampler::append(Group& group, const Timeline& timeline, bool whatever) 
     made[group.owner[c]].push_back(timeline.copies[c].transfers);
   }
   const std::vector<bool> together = started_concurrently(group, timeline);
-  if (!whatever && std::find(together.begin(), together.end(), false) != together.end()) return false;
+  if (!always && std::find(together.begin(), together.end(), false) != together.end()) return false;
   std::size_t at = 0;
   for (std::size_t k = 0; k < group.cells.size(); ++k) {
     Sampled& answer = *group.answers[k];
@@ -299,21 +301,21 @@ bool CopySampler::append(Group& group, const Timeline& timeline, bool whatever) 
   return true;
 }
 
-/// Adds the visibility results of a run, also of a run that is not a sample. An interrupted test is reported as late.
-void CopySampler::look_at_visibility(Group& group, const Timeline& timeline) {
+/// Adds the visibility results of a run, including warm-ups. An interrupted test becomes a timeout.
+void CopySampler::add_visibility_results(Group& group, const Timeline& timeline) {
   for (std::size_t c = 0; c < group.copies.size(); ++c) {
     if (!timeline.copies[c].visibility) continue;
     Sampled& answer = *group.answers[group.owner[c]];
     if (!answer.visibility) answer.visibility.emplace();
     answer.visibility->add(*timeline.copies[c].visibility);
-    if (answer.visibility->holds() && answer.visibility->broken_off == 0) continue;
+    if (answer.visibility->holds() && answer.visibility->interrupted == 0) continue;
     answer.status = answer.visibility->holds() ? CellStatus::timeout : CellStatus::corrupt;
     answer.why = sentence_of(*answer.visibility, label(group.copies[c].source), label(group.copies[c].destination));
   }
 }
 
 std::vector<int> CopySampler::resources(const Place& place) const {
-  std::set<int> out;  // the two directions of one cell may share
+  std::set<int> out;  // a set, because two directions of a cell may share resources
   for (const Copy& copy : cell(place).copies)
     for (const int resource : backend_.resources(copy)) out.insert(resource);
   return {out.begin(), out.end()};
@@ -330,10 +332,10 @@ std::string CopySampler::label(int endpoint) const {
   return backend_.endpoints().at(static_cast<std::size_t>(endpoint)).label;
 }
 
-bool CopySampler::is_there(const Place& place) const { return !lost_.of(cell(place).copies); }
+bool CopySampler::is_available(const Place& place) const { return !lost_.lost_endpoint(cell(place).copies); }
 
-CellStatus CopySampler::lost_as(const Place& place) const {
-  const auto endpoint = lost_.of(cell(place).copies);
+CellStatus CopySampler::lost_status(const Place& place) const {
+  const auto endpoint = lost_.lost_endpoint(cell(place).copies);
   return endpoint ? lost_.status(*endpoint) : CellStatus::error;
 }
 

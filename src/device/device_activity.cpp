@@ -7,11 +7,11 @@
 namespace linkmatrix {
 namespace {
 
-// Memory in use less that of the listed processes, measured on H200 with driver 580: 0 on an idle device, 4 MiB just
-// after a context was closed, 9 MiB with one listed process, 533 MiB with one context that is not listed.
+// Used memory minus the memory of listed processes, measured on H200 with driver 580: 0 on an idle device, 4 MiB just
+// after a context was closed, 9 MiB with one listed process, 533 MiB with one unlisted context.
 constexpr std::uint64_t unexplained_of_device = 64 * MiB, unexplained_of_process = 16 * MiB;
 
-// A device that cannot allocate its own memory is broken, though an idle context holds 300 MiB there.
+// Fraction of the memory that other processes must hold to explain a failed allocation. An idle context holds 300 MiB.
 constexpr double least_held_share = 0.25;
 
 }  // namespace
@@ -45,14 +45,14 @@ std::optional<std::uint64_t> DeviceActivity::unlisted_memory(std::size_t device,
   return *used - explained;
 }
 
-bool DeviceActivity::others_hold_memory(std::size_t device) {
+bool DeviceActivity::has_other_memory_holders(std::size_t device) {
   const DeviceProcesses processes = source_.processes_on(device);
   if (!processes) return true;
   const bool is_unknown = own_.at(device).listed == OwnProcess::Listed::unknown;
   std::vector<std::optional<std::uint64_t>> held;
   for (const DeviceProcess& process : *processes)
     if (is_unknown || is_other(device, process)) held.push_back(process.bytes);
-  if (is_unknown && !held.empty()) held.erase(std::ranges::min_element(held));  // at most one is this process
+  if (is_unknown && !held.empty()) held.erase(std::ranges::min_element(held));  // one of them may be this process
   if (const auto bytes = unlisted_memory(device, *processes)) held.push_back(bytes);
   const auto total = source_.memory_total_on(device);
   const bool are_known = std::ranges::all_of(held, [](const auto& bytes) { return bytes.has_value(); });

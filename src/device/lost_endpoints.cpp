@@ -13,7 +13,7 @@ bool LostEndpoints::add(int endpoint, CellStatus status, const std::string& why,
 
 bool LostEndpoints::has(int endpoint) const { return lost_.contains(endpoint) || backend_.lost(endpoint); }
 
-std::optional<int> LostEndpoints::of(std::span<const Copy> cell) const {
+std::optional<int> LostEndpoints::lost_endpoint(std::span<const Copy> cell) const {
   std::optional<int> lost;
   bool is_left = false;
   for (const Copy& copy : cell) {
@@ -25,7 +25,7 @@ std::optional<int> LostEndpoints::of(std::span<const Copy> cell) const {
   return is_left ? std::nullopt : lost;
 }
 
-std::string LostEndpoints::what_is_left_of(std::span<const Copy> cell) const {
+std::string LostEndpoints::partial_text(std::span<const Copy> cell) const {
   std::set<int> without, with;
   for (const Copy& copy : cell)
     for (const int end : {copy.source, copy.destination})
@@ -36,7 +36,7 @@ std::string LostEndpoints::what_is_left_of(std::span<const Copy> cell) const {
     for (const int end : ends) names.push_back(label(end));
     return join(names);
   };
-  return "the total of " + labels(with) + " only: " + labels(without) + " took no part";
+  return "the total covers only " + labels(with) + ": " + labels(without) + " took no part";
 }
 
 CellStatus LostEndpoints::status(int endpoint) const {

@@ -9,7 +9,7 @@
 namespace linkmatrix {
 namespace {
 
-constexpr unsigned attempts = 5;  // two processes may take the same step at the same moment, but not each time
+constexpr unsigned attempts = 5;  // another process may allocate the same size at the same time
 
 const DeviceProcess* find(const DeviceProcesses& processes, unsigned pid) {
   if (!processes) return nullptr;
@@ -17,12 +17,12 @@ const DeviceProcess* find(const DeviceProcesses& processes, unsigned pid) {
   return found == processes->end() ? nullptr : &*found;
 }
 
-/// Whether a process may be this one: this one had no context yet when `known` was listed.
+/// Returns whether a process may be this process. known: the list before this process had a context.
 bool may_be_own(const DeviceProcess& process, const DeviceProcesses& known) {
   return !is_mps_server(process) && find(known, process.pid) == nullptr;
 }
 
-/// Returns the process whose memory grew by the step; nothing without such a process, or with several.
+/// Returns the process whose memory grew by `step` bytes; nothing if none or several did.
 std::optional<unsigned> grown_process(const DeviceProcesses& known, const DeviceProcesses& before,
                                       const DeviceProcesses& after, std::uint64_t step) {
   std::optional<unsigned> found;
@@ -37,7 +37,7 @@ std::optional<unsigned> grown_process(const DeviceProcesses& known, const Device
 }
 
 struct Handshake {
-  bool ran = false;  ///< else the driver reports no memory, or none is left
+  bool ran = false;  ///< false: the driver reports no memory sizes, or no memory is free
   std::optional<unsigned> own{};
 };
 

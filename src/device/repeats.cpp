@@ -11,21 +11,22 @@
 namespace linkmatrix {
 namespace {
 
-constexpr double sample_seconds = 0.0025;  // a sample lasts at least this: events tick every 0.5 µs, 0.02 % of it
-constexpr double turn_seconds = 0.0005;    // the host's clock, which times copies in turn, ticks every 0.02 µs
-constexpr double looped_seconds = 0.008;   // of a kernel that repeats its copy: its launch and its end are 0.05 % of it
-// Duration of a sample of a visibility test, where the number of rounds counts. 7 samples of all 56 pairs of 8 GPUs,
-// four pairs concurrently, take 0.7 s. Each pair makes ten thousand rounds of 5 µs in this time on two H200.
+// Minimum durations of a sample in seconds.
+constexpr double sample_seconds = 0.0025;  // CUDA events have a resolution of 0.5 µs: 0.02 %
+constexpr double turn_seconds = 0.0005;    // copies in turn: the host's clock has a resolution of 0.02 µs
+constexpr double looped_seconds = 0.008;   // looped kernels: launch and end take 0.05 %
+// Visibility tests: 7 samples of all 56 pairs of 8 GPUs, four pairs concurrently, take 0.7 s. On two H200 each pair
+// makes ten thousand rounds of 5 µs in this time.
 constexpr double handover_seconds = 0.007;
-constexpr double max_repeats = 100;        // a gate must not hold more than 128 copies
-constexpr double max_loaded_repeats = 16;  // background copies are repeated a few times as often
-constexpr double even_enough = 0.04;       // less than the early end that a load may have (least_loaded_share)
-constexpr int most_of_slowest = 32;        // with so many, any ratio is met to a sixtieth …
-constexpr int least_of_slowest = 6;        // … and with so few, to a twelfth
-constexpr double balanced_seconds = 0.02;  // longest sample for this: 7 samples per cell stay quick
-constexpr int most_balanced = 3;           // times that repeats are chosen
-constexpr double least_turns = 5;          // of copies handed over in turn, whose first and last have no company, …
-constexpr double longest_turns = 0.25;     // … in so many seconds
+constexpr double max_repeats = 100;        // at most 128 copies fit into the queue behind a gate
+constexpr double max_loaded_repeats = 16;  // smaller, because background copies need several times as many transfers
+constexpr double even_enough = 0.04;       // smaller than the early end that a load may have (least_loaded_share)
+constexpr int most_of_slowest = 32;        // maximum repeats of the slowest copy: ratios are met to 1/64
+constexpr int least_of_slowest = 6;        // minimum repeats of the slowest copy: ratios are met to 1/12
+constexpr double balanced_seconds = 0.02;  // maximum duration of a balanced sample
+constexpr int most_balanced = 3;           // maximum number of adjustments
+constexpr double least_turns = 5;          // minimum repeats of copies in turn: the first and last run alone
+constexpr double longest_turns = 0.25;     // maximum seconds for least_turns
 
 double per_transfer(const CopyTime& time) { return time.span.seconds() / std::max(time.transfers, 1.0); }
 
@@ -36,7 +37,7 @@ double slowest_transfer(std::span<const Copy> copies, const Timeline& timeline) 
   return slowest;
 }
 
-/// The speed of concurrent copies is known only after they ran together, so the repeats are adjusted again.
+/// Adjusts the repeats to the speeds of the last concurrent run, up to three times.
 void balance(Backend& backend, std::vector<Copy>& copies, const std::vector<std::vector<std::size_t>>& even,
              Timeline timeline, int least, Deadline until) {
   for (int attempt = 0; attempt < most_balanced; ++attempt) {
@@ -59,7 +60,7 @@ void balance(Backend& backend, std::vector<Copy>& copies, const std::vector<std:
   }
 }
 
-/// Repeats of the slowest copy.
+/// Returns the repeats of the slowest copy.
 int least_repeats(std::span<const Copy> copies, std::span<const Copy> cell, const Timeline& timeline) {
   const double slowest = slowest_transfer(copies, timeline);
   const int least = repeats_for(slowest, cell, timeline.timing);
@@ -72,12 +73,12 @@ void set_repeats(Backend& backend, std::vector<Copy>& copies, std::span<const Co
   const int least = least_repeats(copies, cell, timeline);
   const bool in_turn = timeline.timing == Timing::in_turn;
   for (Copy& copy : copies) copy.repeats = least;
-  if (!in_turn) balance(backend, copies, even, std::move(timeline), least, until);  // both ways take as long anyhow
+  if (!in_turn) balance(backend, copies, even, std::move(timeline), least, until);  // copies in turn have equal times
 }
 
 }  // namespace
 
-/// Copies of one cell start a few µs apart, which counts against their sum: both ways get twice the time.
+/// Cells of several copies get twice the time, because their copies start a few µs apart.
 int repeats_for(double seconds, std::span<const Copy> copies, Timing timing) {
   const bool is_litmus = copies.front().operation == Operation::visibility;
   const double least = is_litmus                   ? handover_seconds / accesses_per_repeat
@@ -90,7 +91,7 @@ int repeats_for(double seconds, std::span<const Copy> copies, Timing timing) {
       std::clamp(std::ceil(wanted / std::max(seconds, 1e-9)), 1.0, loaded ? max_loaded_repeats : max_repeats));
 }
 
-/// Uses more repeats only if they halve the unevenness.
+/// Uses more repeats of the slowest copy only if they halve the unevenness.
 std::vector<int> balanced_repeats(std::span<const double> seconds, int least) {
   const double slowest = *std::max_element(seconds.begin(), seconds.end());
   const int most = static_cast<int>(
@@ -127,7 +128,7 @@ Timeline find_repeats(Backend& backend, std::vector<Copy>& copies, std::span<con
   return timeline;
 }
 
-Timeline find_repeats_of(Backend& backend, std::vector<Copy>& copies, int transfers, Deadline until) {
+Timeline find_repeats_for(Backend& backend, std::vector<Copy>& copies, int transfers, Deadline until) {
   for (Copy& copy : copies) copy.repeats = 1;
   Timeline timeline = backend.run(copies, until);
   const bool loaded = std::ranges::any_of(copies, &Copy::background);

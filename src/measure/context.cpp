@@ -10,7 +10,8 @@ namespace linkmatrix {
 namespace {
 
 // Default targets of the relative half width of a median's interval. Links between GPUs have StopRule::target.
-// Latencies are close to the resolution of clocks, and host memory and networks have other users: four times as much.
+// Latencies are close to the resolution of clocks, and host memory and networks have other users. Their target is four
+// times as large.
 constexpr double noisy_target_factor = 4;
 // GPUs with host memory: 90 % of 68 cells are within 2.3 % in tests/data/h200x4_full.record.json (4 × H200, idle).
 constexpr double host_memory_target = 0.025;
@@ -18,7 +19,7 @@ constexpr double host_memory_target = 0.025;
 // tests/data/cpu16_ranks_quiet.record.json (4 ranks on a quiet node with 16 cores).
 constexpr double cpu_memory_target = 0.03;
 constexpr std::string_view class_between_nodes = "NET", class_with_itself = "X", all_classes = "all";
-constexpr double share_for_samples = 0.5;  // of a cell's time
+constexpr double share_for_samples = 0.5;  // fraction of --pair-timeout; the rest is for the last samples and the data
 
 MatrixDescription description_of(Store& store) {
   MatrixDescription description;
@@ -35,23 +36,23 @@ Context::Context(Sampler& sampler, const Work& work, const MeasureOptions& optio
       deadline_{deadline},
       soft_{Deadline::in(options.max_seconds)},
       store_{store},
-      shape_{description_of(store)},
+      description_{description_of(store)},
       stop_{options.stop} {
   std::map<std::string, double> targets;
-  for (std::size_t r = 0; r < shape_.link_class.rows(); ++r)
-    for (std::size_t c = 0; c < shape_.link_class.columns(); ++c)
-      if (const std::string& name = shape_.link_class(r, c); !name.empty() && name != class_with_itself)
-        targets[name] = target_of(name);
-  if (targets.empty()) targets[std::string(all_classes)] = target_of("");
-  // cells of a round are sampled together, until the strictest target is reached
+  for (std::size_t r = 0; r < description_.link_class.rows(); ++r)
+    for (std::size_t c = 0; c < description_.link_class.columns(); ++c)
+      if (const std::string& name = description_.link_class(r, c); !name.empty() && name != class_with_itself)
+        targets[name] = interval_target(name);
+  if (targets.empty()) targets[std::string(all_classes)] = interval_target("");
+  // Cells of a round end together, so the strictest target applies to all.
   stop_.target = std::ranges::min_element(targets, {}, [](const auto& one) { return one.second; })->second;
   if (std::isfinite(stop_.target)) store_.change([&](MatrixResult& result) { result.targets = targets; });
 }
 
-double Context::target_of(std::string_view link_class) const {
+double Context::interval_target(std::string_view link_class) const {
   if (options_.is_target_given) return options_.stop.target;
-  const bool through_host = shape_.memory == Memory::host || shape_.peer_access == false;
-  const bool is_noisy = shape_.metric == Metric::latency || through_host;
+  const bool through_host = description_.memory == Memory::host || description_.peer_access == false;
+  const bool is_noisy = description_.metric == Metric::latency || through_host;
   const double target = options_.stop.target * (is_noisy ? noisy_target_factor : 1);
   if (options_.in_cpu_memory && link_class != class_between_nodes) return std::max(target, cpu_memory_target);
   return link_class == "HOST" ? std::max(target, host_memory_target) : target;
@@ -69,7 +70,6 @@ std::vector<Sampled> Context::sample(const Round& round, const SamplingRequest& 
   rule.stop = request.stop;
   rule.verify = request.counts && options_.verify;
   rule.divide_bytes_by = request.divide_bytes_by;
-  // a slow cell needs time for its last samples and its data; otherwise it would count as hung
   rule.enough = earlier(earlier(soft_, deadline_), Deadline::in(options_.cell_timeout * share_for_samples));
   rule.until = earlier(Deadline::in(options_.cell_timeout), deadline_);
   rule.limit = deadline_;
@@ -79,33 +79,32 @@ std::vector<Sampled> Context::sample(const Round& round, const SamplingRequest& 
   std::vector<Sampled> answers;
   try {
     answers = sampler_.sample(round, rule);
-  } catch (const std::exception& e) {  // no cell of the round has a result
+  } catch (const std::exception& e) {
     const bool late = dynamic_cast<const TimedOut*>(&e) != nullptr;
     for (const Place& place : round) store_.mark(place, late ? CellStatus::timeout : CellStatus::error);
-    take_lost();
+    record_lost_endpoints();
     throw;
   }
   for (Sampled& answer : answers) answer.round = request.round, answer.began = began, answer.ended = seconds();
-  take_lost();
+  record_lost_endpoints();
   for (std::size_t k = 0; k < round.size(); ++k)
-    if (answers[k].visibility) count(round[k], *answers[k].visibility);
+    if (answers[k].visibility) add_visibility(round[k], *answers[k].visibility);
   for (std::size_t k = 0; k < round.size(); ++k)
-    if (answers[k].coverage.samples > 0) count(round[k], answers[k].coverage);
+    if (answers[k].coverage.samples > 0) add_coverage(round[k], answers[k].coverage);
   for (std::size_t k = 0; k < round.size(); ++k)
     if (answers[k].status == CellStatus::corrupt)
-      condemn(round[k], answers[k]);
+      mark_corrupt(round[k], answers[k]);
     else
-      keep_proven_error(round[k], answers[k]);
-  if (deadline_.passed()) {  // existing values remain: this may be a remeasurement
+      apply_proven_error(round[k], answers[k]);
+  if (deadline_.passed()) {  // a remeasurement keeps the existing values
     for (std::size_t k = 0; k < round.size() && request.counts; ++k)
-      if (answers[k].status != CellStatus::corrupt && !store_.value(round[k])) keep(round[k], answers[k]);
+      if (answers[k].status != CellStatus::corrupt && !store_.value(round[k])) store_value(round[k], answers[k]);
     throw TimedOut("the matrix was not finished within --timeout");
   }
   return answers;
 }
 
-/// Adds the coverage of a cell over all its samplings.
-void Context::count(const Place& place, const Visibility& seen) {
+void Context::add_visibility(const Place& place, const Visibility& seen) {
   store_.change([&](MatrixResult& result) {
     const auto add = [&](const char* name, const char* title, const char* unit, std::uint64_t more) {
       std::optional<double>& cell = result.part(name, title, unit)(place.row, place.column);
@@ -117,10 +116,10 @@ void Context::count(const Place& place, const Visibility& seen) {
   });
 }
 
-void Context::count(const Place& place, const Coverage& coverage) {
+void Context::add_coverage(const Place& place, const Coverage& coverage) {
   store_.change([&](MatrixResult& result) {
     result.coverage += coverage;
-    // for a large matrix only cells with a wrong sample, from the first wrong one
+    // A large matrix stores the coverage of a cell only from the first wrong sample on.
     const bool is_large = result.rows.size() > most_sampled;
     if (is_large && coverage.wrong_samples == 0 && !compared_.contains(place)) return;
     Coverage& cell = compared_[place] += coverage;
@@ -128,16 +127,16 @@ void Context::count(const Place& place, const Coverage& coverage) {
   });
 }
 
-/// Marks a cell with wrong data permanently. Its value remains.
-void Context::condemn(const Place& place, const Sampled& sampled) {
+/// Marks a cell as corrupt permanently. Its value remains.
+void Context::mark_corrupt(const Place& place, const Sampled& sampled) {
   corrupt_.insert(place);
-  if (!store_.value(place)) return keep(place, sampled);
+  if (!store_.value(place)) return store_value(place, sampled);
   store_.mark(place, CellStatus::corrupt);
   note(name(place) + ": " + sampled.why);
 }
 
-/// After a proven error the cell has no value, and later samplings return the same error.
-void Context::keep_proven_error(const Place& place, Sampled& sampled) {
+/// Removes the value of a cell with a proven error. Replaces the results of later samplings by this error.
+void Context::apply_proven_error(const Place& place, Sampled& sampled) {
   if (sampled.is_proven) sampled.samples.clear();
   if (sampled.is_proven && proven_errors_.emplace(place, sampled).second) {
     store_.fail(place, CellStatus::error);
@@ -146,11 +145,11 @@ void Context::keep_proven_error(const Place& place, Sampled& sampled) {
   if (has_proven_error(place)) sampled = proven_errors_.at(place);
 }
 
-void Context::keep(const Place& place, const Sampled& sampled) {
-  const std::vector<double> values = values_of(shape_.metric, sampled);
+void Context::store_value(const Place& place, const Sampled& sampled) {
+  const std::vector<double> values = values_of(description_.metric, sampled);
   if (sampled.status == CellStatus::corrupt) corrupt_.insert(place);
   const bool timed_out = sampled.status == CellStatus::timeout, failed = sampled.status == CellStatus::error;
-  if (values.empty() || timed_out || failed) {  // without a value no cell is called corrupt; its next one will be
+  if (values.empty() || timed_out || failed) {  // a cell without a value becomes corrupt with its next value
     store_.mark(place, timed_out ? CellStatus::timeout : CellStatus::error);
     if (sampled.status == CellStatus::corrupt) note(name(place) + ": " + sampled.why);
     return;
@@ -163,43 +162,44 @@ void Context::keep(const Place& place, const Sampled& sampled) {
   cell.high = interval.high;
   cell.samples = static_cast<int>(values.size());
   StopRule rule = stop_;
-  rule.target = target_of(link_class(place));
+  rule.target = interval_target(link_class(place));
   cell.converged = rule.converged(values);
   cell.verified = sampled.verified;
   cell.round = sampled.round;
   cell.began = sampled.began;
   cell.ended = sampled.ended;
-  if (shape_.metric == Metric::bidirectional)
+  if (description_.metric == Metric::bidirectional)
     for (std::size_t way = 0; way < cell.ways.size(); ++way) {
       std::vector<double> rates;
-      for (const Sample& sample : sampled.samples) rates.push_back(way_of(sampled, sample, way));
+      for (const Sample& sample : sampled.samples) rates.push_back(direction_bandwidth(sampled, sample, way));
       cell.ways[way] = median(std::move(rates));
     }
   std::vector<double> enqueue, slowest;
   for (const Sample& sample : sampled.samples) {
     enqueue.push_back(sample.enqueue_seconds * 1e6);
-    slowest.push_back(static_cast<double>(shape_.size_bytes) * sampled.transfers / sample.slowest.seconds() * 1e-9);
+    slowest.push_back(static_cast<double>(description_.size_bytes) * sampled.transfers / sample.slowest.seconds() *
+                      1e-9);
   }
-  if (shape_.metric == Metric::latency && median(enqueue) > 0) cell.enqueue_us = median(std::move(enqueue));
-  if (shape_.metric == Metric::bandwidth && sampled.copies > 1) cell.slowest_copy = median(std::move(slowest));
+  if (description_.metric == Metric::latency && median(enqueue) > 0) cell.enqueue_us = median(std::move(enqueue));
+  if (description_.metric == Metric::bandwidth && sampled.copies > 1) cell.slowest_copy = median(std::move(slowest));
   cell.sampled = values;
   store_.put(place, cell);
   check_irregularities(place, sampled);
 }
 
-/// Records irregularities that change the meaning of a value.
+/// Collects irregularities that change the meaning of a value.
 void Context::check_irregularities(const Place& place, const Sampled& sampled) {
   if (sampled.status == CellStatus::corrupt) note(name(place) + ": " + sampled.why);
   if (sampled.status == CellStatus::partial) partial_[sampled.why].push_back(name(place));
   if (!sampled.started_together) not_concurrent_.push_back(name(place));
-  if (shape_.metric == Metric::bidirectional) check_uneven_directions(place, sampled);
+  if (description_.metric == Metric::bidirectional) check_uneven_directions(place, sampled);
   double least = 1;
   for (const Sample& sample : sampled.samples) least = std::min(least, sample.loaded_share);
   if (least < least_loaded_share)
     early_.push_back(name(place) + " after " + std::to_string(static_cast<int>(100 * least)) + " %");
 }
 
-/// The slower direction continues alone and is faster then, so neither its rate nor the sum is that of both directions.
+/// The slower direction runs alone at the end and is then faster. The sum of both directions is therefore too high.
 void Context::check_uneven_directions(const Place& place, const Sampled& sampled) {
   std::vector<double> shares;
   for (const Sample& sample : sampled.samples) {
@@ -210,26 +210,27 @@ void Context::check_uneven_directions(const Place& place, const Sampled& sampled
     uneven_.push_back(name(place) + " after " + std::to_string(static_cast<int>(100 * median(shares))) + " %");
 }
 
-std::string Context::some_of(const std::vector<std::string>& cells) {
+std::string Context::shortened_list(const std::vector<std::string>& cells) {
   const std::size_t more = cells.size() - 1;
   return cells.front() + (more == 0 ? "" : " and " + std::to_string(more) + (more == 1 ? " more cell" : " more cells"));
 }
 
 void Context::note_irregularities() {
   for (const auto& [who, cells] : partial_)
-    note("partial result, because endpoints took no part: " + some_of(cells) + ": " + who);
+    note("partial result, because endpoints took no part: " + shortened_list(cells) + ": " + who);
   if (!not_concurrent_.empty())
     note(
         "concurrent copies did not start together, so their sum is over the time from the first start to the last "
         "end: " +
-        some_of(not_concurrent_));
+        shortened_list(not_concurrent_));
   if (!uneven_.empty())
     note("one direction ended before the other direction; the value of both together may be too high: " +
-         some_of(uneven_));
-  if (!early_.empty()) note("the load of a cell ended early; the value under load may be too high: " + some_of(early_));
+         shortened_list(uneven_));
+  if (!early_.empty())
+    note("the load of a cell ended early; the value under load may be too high: " + shortened_list(early_));
 }
 
-double Context::median_of(const Sampled& sampled) const { return median(values_of(shape_.metric, sampled)); }
+double Context::median_of(const Sampled& sampled) const { return median(values_of(description_.metric, sampled)); }
 
 std::vector<Round> Context::disjoint(const Round& cells) const {
   std::vector<Round> rounds;
@@ -241,15 +242,15 @@ std::vector<Round> Context::disjoint(const Round& cells) const {
 }
 
 std::string Context::name(const Place& place) const {
-  return shape_.rows.at(place.row) + "->" + shape_.columns.at(place.column);
+  return description_.rows.at(place.row) + "->" + description_.columns.at(place.column);
 }
 
 std::string_view Context::link_class(const Place& place) const {
-  if (shape_.link_class.empty()) return {};
-  return shape_.link_class(place.row, place.column);
+  if (description_.link_class.empty()) return {};
+  return description_.link_class(place.row, place.column);
 }
 
-void Context::let_pass(double interference) {
+void Context::record_interference(double interference) {
   store_.change([&](MatrixResult& result) {
     result.schedule.interference = std::max(result.schedule.interference.value_or(0), interference);
   });
@@ -262,8 +263,8 @@ void Context::note(std::string text) {
   });
 }
 
-void Context::take_lost() {
-  for (const Lost& lost : sampler_.take_lost()) store_.lose(lost);
+void Context::record_lost_endpoints() {
+  for (const Lost& lost : sampler_.take_lost()) store_.add_lost(lost);
 }
 
 }  // namespace linkmatrix

@@ -10,80 +10,87 @@
 
 namespace linkmatrix {
 
-/// State that all steps of measuring one matrix share: sampler, store, options and time limits.
+/// State shared by all steps that measure one matrix: sampler, store, options and time limits. Used on one thread.
 class Context {
  public:
   Context(Sampler& sampler, const Work& work, const MeasureOptions& options, Deadline deadline, Store& store);
 
-  /// Returns the constant description of the matrix: labels, link classes, metric.
-  const MatrixDescription& shape() const { return shape_; }
+  /// Returns labels, link classes and metric of the matrix. They do not change during the measurement.
+  const MatrixDescription& description() const { return description_; }
   /// Returns the link class of a cell; "" in a matrix that is too large to store link classes.
   std::string_view link_class(const Place& place) const;
   const Work& work() const { return work_; }
   const MeasureOptions& options() const { return options_; }
   Sampler& sampler() { return sampler_; }
   Store& store() { return store_; }
-  /// Returns the stop rule of samples that become values, with the strictest target of the link classes. After the time
-  /// limit the rule allows one sample.
+  /// Returns the stop rule for samples that become values. The target is the strictest target of all link classes.
+  /// After --max-time the rule takes one sample.
   StopRule stop() const;
+  /// Returns whether --max-time has passed for this matrix.
   bool out_of_time() const { return soft_.passed(); }
+  /// Returns the seconds since the start of the matrix.
   double seconds() const { return seconds_since(start_); }
 
   struct SamplingRequest {
     StopRule stop;
-    bool counts = false;    ///< whether the samples become values; their data is then compared
-    std::size_t round = 0;  ///< round of the samples, if `counts`
-    std::uint64_t divide_bytes_by = 1;
-    bool warm = false;  ///< see SampleRule::warm
-    int transfers = 0;  ///< see SampleRule::transfers
+    bool counts = false;                ///< whether the samples become values; their data is then compared
+    std::size_t round = 0;              ///< number of the round, for the record; used only if `counts`
+    std::uint64_t divide_bytes_by = 1;  ///< see SampleRule::divide_bytes_by
+    bool warm = false;                  ///< see SampleRule::warm
+    int transfers = 0;                  ///< see SampleRule::transfers
   };
-  /// Samples the cells of a round and returns one result per cell. Corrupt cells and proven errors are always recorded.
-  /// Throws TimedOut when the run's deadline has passed; cells without a result are then marked.
+  /// Samples the cells of a round concurrently. Returns one result per cell, in order. Records corrupt cells and proven
+  /// errors, even if the samples do not become values. After the run's deadline, marks the cells without a result and
+  /// throws TimedOut.
   std::vector<Sampled> sample(const Round& round, const SamplingRequest& request);
 
-  /// Stores the samples as the cell's value, or its status if the cell failed.
-  void keep(const Place& place, const Sampled& sampled);
-  /// Returns the target of the relative half width of a median's interval: --target-ci, or the default of the class.
-  double target_of(std::string_view link_class) const;
-  /// Returns whether a sampling proved that the cell cannot have a value.
+  /// Stores the median of the samples as the cell's value, or its status if the cell failed.
+  void store_value(const Place& place, const Sampled& sampled);
+  /// Returns the target for the half width of a median's interval, as a fraction of the median: --target-ci, or the
+  /// default of the link class.
+  double interval_target(std::string_view link_class) const;
+  /// Returns whether an earlier sampling proved that the cell cannot have a value (Sampled::is_proven).
   bool has_proven_error(const Place& place) const { return proven_errors_.contains(place); }
 
   double median_of(const Sampled& sampled) const;
-  /// Splits cells into rounds in which no two cells share a resource.
+  /// Splits cells into rounds. Cells of a round share no resource (Sampler::resources).
   std::vector<Round> disjoint(const Round& cells) const;
   /// Returns the name of a cell, "gpu0->gpu3".
   std::string name(const Place& place) const;
+  /// Adds a note to the record, unless the record contains the same note.
   void note(std::string text);
-  /// Records interference that remains in the values, as a fraction.
-  void let_pass(double interference);
-  /// Returns the first name and the number of others: "gpu0->gpu1 and 3 more cells".
-  static std::string some_of(const std::vector<std::string>& cells);
-  /// Adds one note per type of irregularity of the stored cells.
+  /// Raises the recorded interference (Schedule::interference) to this fraction.
+  void record_interference(double interference);
+  /// Returns the first name and the number of further names: "gpu0->gpu1 and 3 more cells".
+  static std::string shortened_list(const std::vector<std::string>& cells);
+  /// Adds one note per type of irregularity, such as copies that did not start together.
   void note_irregularities();
 
  private:
-  void take_lost();
-  void count(const Place& place, const Visibility& seen);
-  void count(const Place& place, const Coverage& coverage);
-  void condemn(const Place& place, const Sampled& sampled);
-  void keep_proven_error(const Place& place, Sampled& sampled);
+  void record_lost_endpoints();
+  void add_visibility(const Place& place, const Visibility& seen);
+  void add_coverage(const Place& place, const Coverage& coverage);
+  void mark_corrupt(const Place& place, const Sampled& sampled);
+  void apply_proven_error(const Place& place, Sampled& sampled);
   void check_irregularities(const Place& place, const Sampled& sampled);
   void check_uneven_directions(const Place& place, const Sampled& sampled);
 
   Sampler& sampler_;
   const Work& work_;
   const MeasureOptions& options_;
-  Deadline deadline_, soft_;
+  Deadline deadline_;  ///< end of the run
+  Deadline soft_;      ///< end of --max-time
   Store& store_;
-  MatrixDescription shape_;
+  MatrixDescription description_;
   StopRule stop_;
   Clock::time_point start_ = Clock::now();
-  std::map<Place, Coverage> compared_;  ///< comparison of data of each cell, over all its samplings
-  std::set<Place> corrupt_;             ///< cells with wrong data, also without a value
+  std::map<Place, Coverage> compared_;  ///< sums over all samplings of a cell
+  std::set<Place> corrupt_;             ///< cells with wrong data, with or without a value
   std::map<Place, Sampled> proven_errors_;
-  /// Cells whose copies did not start together, whose load ended early, or whose two directions did not end together.
-  std::vector<std::string> not_concurrent_, early_, uneven_;
-  /// Cells without some of their copies, by the participating endpoints.
+  std::vector<std::string> not_concurrent_;  ///< cells whose copies did not start together
+  std::vector<std::string> early_;           ///< cells whose load ended early
+  std::vector<std::string> uneven_;          ///< cells with one direction that ended before the other direction
+  /// Cells that lack some of their copies. Key: sentence on the endpoints that took part.
   std::map<std::string, std::vector<std::string>> partial_;
 };
 

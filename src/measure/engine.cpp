@@ -37,7 +37,7 @@ class Measurement {
   bool together() const { return context_.work().together || context_.work().stress; }
 
   void measure_all() {
-    at_once_ = cells_at_once();
+    at_once_ = concurrent_cells();
     for (std::size_t r = 0; r < rounds().count(); ++r) {
       const std::vector<Round> parts = split_rounds<Place>({rounds().at(r)}, at_once_);
       const double step = 1 / static_cast<double>(rounds().count() * parts.size());
@@ -47,7 +47,7 @@ class Measurement {
         short_samples_.take(measured += step, at_once_);
       }
     }
-    while (const auto part = control_measurements_.next_disturbed()) measure_in_halves(*part);
+    while (const auto part = control_measurements_.next_disturbed()) measure_halves(*part);
     if (!context_.store().can_remeasure()) {
       context_.note("outliers were not remeasured, because the matrix is too large");
       return;
@@ -57,44 +57,44 @@ class Measurement {
     short_samples_.take_rest(at_once_);
   }
 
-  std::size_t cells_at_once() {
+  std::size_t concurrent_cells() {
     if (together()) return static_cast<std::size_t>(-1);
     Calibration calibration(context_, rounds());
-    const std::size_t at_once = calibration.cells_at_once();
-    control_measurements_.trust(calibration.calibrated_round());
+    const std::size_t at_once = calibration.concurrent_cells();
+    control_measurements_.exclude_round(calibration.calibrated_round());
     return at_once;
   }
 
-  /// Measures cells that run concurrently. `measured`: the share of the rounds that is complete after them.
+  /// Measures cells concurrently. measured: fraction of the rounds that is complete afterwards.
   void measure_part(const Round& part, std::size_t round, double measured) {
-    const auto [there, gone] = present(part);
-    for (const Place& place : gone) context_.store().mark(place, context_.sampler().lost_as(place));
+    const auto [there, lost] = split_by_availability(part);
+    for (const Place& place : lost) context_.store().mark(place, context_.sampler().lost_status(place));
     if (there.empty()) return;
     const std::vector<Sampled> answers =
         context_.sample(there, {.stop = context_.stop(), .counts = true, .round = round});
     for (std::size_t k = 0; k < there.size(); ++k) {
-      context_.keep(there[k], answers[k]);
+      context_.store_value(there[k], answers[k]);
       if (answers[k].status == CellStatus::timeout || answers[k].status == CellStatus::error)
         reasons_.push_back(context_.name(there[k]) + ": " + answers[k].why);
     }
     short_samples_.learn(there, answers);
     short_samples_.take(measured, at_once_);
-    stands(there.size(), 1);
+    count_parts(there.size(), 1);
     if (!together()) control_measurements_.add(round, there, answers);
   }
 
-  /// Discards the values of cells that disturb each other.
-  void measure_in_halves(const ControlMeasurements::Part& part) {
+  /// Discards the values of cells that disturb each other, and measures each half of the part.
+  void measure_halves(const ControlMeasurements::Part& part) {
     ++split_;
-    stands(part.cells.size(), -1);
+    count_parts(part.cells.size(), -1);
     for (const Place& place : part.cells) context_.store().fail(place, CellStatus::not_run);
     const std::size_t width = (part.cells.size() + 1) / 2;
     short_samples_.split(part.number, width);
     for (const Round& half : split_rounds<Place>({part.cells}, width)) measure_part(half, part.number, 1);
   }
 
-  /// Changes the number of accepted parts with `cells` cells by `parts`.
-  void stands(std::size_t cells, int parts) {
+  /// Adds `parts` (1 or −1) to the number of accepted parts with `cells` cells, and updates the recorded schedule.
+  void count_parts(std::size_t cells, int parts) {
     auto& known = widths_[cells];
     known = static_cast<std::size_t>(static_cast<int>(known) + parts);
     if (known == 0) widths_.erase(cells);
@@ -108,9 +108,11 @@ class Measurement {
     });
   }
 
-  std::pair<Round, Round> present(const Round& round) {
+  /// Returns the available cells and the cells of lost endpoints.
+  std::pair<Round, Round> split_by_availability(const Round& round) {
     std::pair<Round, Round> split;
-    for (const Place& place : round) (context_.sampler().is_there(place) ? split.first : split.second).push_back(place);
+    for (const Place& place : round)
+      (context_.sampler().is_available(place) ? split.first : split.second).push_back(place);
     return split;
   }
 
@@ -119,7 +121,7 @@ class Measurement {
       context_.note(reason);
     short_samples_.note();
     context_.note_irregularities();
-    control_measurements_.note_unasked();
+    control_measurements_.note_unchecked_rounds();
     if (split_ > 0)
       context_.note(std::to_string(split_) +
                     " times concurrent cells of a round disturbed each other and were measured in smaller groups");
@@ -154,10 +156,10 @@ class Measurement {
   Context context_;
   ControlMeasurements control_measurements_;
   ShortSamples short_samples_;
-  std::size_t at_once_ = 1;                    ///< cells
-  std::map<std::size_t, std::size_t> widths_;  ///< how many parts of so many cells stand
-  std::size_t split_ = 0;
-  std::vector<std::string> reasons_;  ///< of cells that failed
+  std::size_t at_once_ = 1;                    ///< maximum number of concurrent cells
+  std::map<std::size_t, std::size_t> widths_;  ///< number of accepted parts by their number of cells
+  std::size_t split_ = 0;                      ///< number of parts that were measured again in halves
+  std::vector<std::string> reasons_;           ///< errors of failed cells
 };
 
 }  // namespace

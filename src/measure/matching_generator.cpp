@@ -10,9 +10,9 @@ void MatchingGenerator::meet(const Pair& pair) {
   met_[pair.second].insert(pair.first);
 }
 
-/// Returns the free endpoints in random order, those with the fewest partners first, because the last may stay
-/// unpaired.
-std::vector<std::size_t> MatchingGenerator::in_turn(const std::vector<bool>& taken) {
+/// Returns the endpoints that are not taken, sorted by their number of earlier partners and then random. The last
+/// endpoint may stay unpaired.
+std::vector<std::size_t> MatchingGenerator::free_endpoints(const std::vector<bool>& taken) {
   std::vector<std::size_t> left;
   for (std::size_t endpoint = 0; endpoint < taken.size(); ++endpoint)
     if (!taken[endpoint]) left.push_back(endpoint);
@@ -22,9 +22,9 @@ std::vector<std::size_t> MatchingGenerator::in_turn(const std::vector<bool>& tak
   return left;
 }
 
-std::vector<MatchingGenerator::Pair> MatchingGenerator::with_good(const std::vector<std::size_t>& wanted,
-                                                                  const std::vector<bool>& good,
-                                                                  std::vector<bool>& taken) {
+std::vector<MatchingGenerator::Pair> MatchingGenerator::pair_with_good(const std::vector<std::size_t>& wanted,
+                                                                       const std::vector<bool>& good,
+                                                                       std::vector<bool>& taken) {
   std::vector<std::size_t> partners;
   for (std::size_t endpoint = 0; endpoint < good.size(); ++endpoint)
     if (good[endpoint]) partners.push_back(endpoint);
@@ -45,45 +45,46 @@ std::vector<MatchingGenerator::Pair> MatchingGenerator::with_good(const std::vec
   return pairs;
 }
 
-std::vector<MatchingGenerator::Pair> MatchingGenerator::rest(std::vector<bool>& taken) {
-  std::vector<std::size_t> left = in_turn(taken), alone;
+std::vector<MatchingGenerator::Pair> MatchingGenerator::pair_rest(std::vector<bool>& taken) {
+  std::vector<std::size_t> left = free_endpoints(taken), alone;
   std::vector<Pair> pairs;
-  const auto pair_off = [&](std::vector<std::size_t>& those, bool anew) {
+  const auto pair_up = [&](std::vector<std::size_t>& endpoints, bool only_new) {
     std::vector<std::size_t> without;
-    for (std::size_t k = 0; k < those.size(); ++k) {
-      const std::size_t one = those[k];
+    for (std::size_t k = 0; k < endpoints.size(); ++k) {
+      const std::size_t one = endpoints[k];
       if (taken[one]) continue;
       std::size_t at = k + 1;
-      while (at < those.size() &&
-             (taken[those[at]] || !(anew ? is_new_pair(one, those[at]) : may_meet(one, those[at]))))
+      while (at < endpoints.size() &&
+             (taken[endpoints[at]] || !(only_new ? is_new_pair(one, endpoints[at]) : may_meet(one, endpoints[at]))))
         ++at;
-      if (at == those.size()) {
+      if (at == endpoints.size()) {
         without.push_back(one);
         continue;
       }
-      pairs.emplace_back(one, those[at]);
-      taken[one] = taken[those[at]] = true;
+      pairs.emplace_back(one, endpoints[at]);
+      taken[one] = taken[endpoints[at]] = true;
     }
-    those = std::move(without);
+    endpoints = std::move(without);
   };
-  pair_off(left, true);
+  pair_up(left, true);
   for (std::size_t k = 0; k + 1 < left.size(); k += 2)
     if (!exchange(pairs, left[k], left[k + 1]))
       alone.insert(alone.end(), {left[k], left[k + 1]});
     else
       taken[left[k]] = taken[left[k + 1]] = true;
   if (left.size() % 2 == 1) alone.push_back(left.back());
-  pair_off(alone, false);  // a partner met before is better than none
+  pair_up(alone, false);  // an earlier partner is better than none
   for (const Pair& pair : pairs) meet(pair);
   return pairs;
 }
 
-std::vector<MatchingGenerator::Pair> MatchingGenerator::across(const std::vector<bool>& taken, std::size_t most) {
+std::vector<MatchingGenerator::Pair> MatchingGenerator::pair_across_groups(const std::vector<bool>& taken,
+                                                                           std::size_t most) {
   std::map<std::string, std::vector<std::size_t>> members;
   for (std::size_t endpoint = 0; endpoint < taken.size(); ++endpoint)
     if (!taken[endpoint]) members[places_.group[endpoint]].push_back(endpoint);
   std::vector<std::string> free;
-  for (auto& [name, of_it] : members) shuffle(of_it), free.push_back(name);
+  for (auto& [name, endpoints] : members) shuffle(endpoints), free.push_back(name);
   shuffle(free);
   std::vector<Pair> pairs;
   while (free.size() > 1) {
@@ -100,7 +101,7 @@ std::vector<MatchingGenerator::Pair> MatchingGenerator::across(const std::vector
   return pairs;
 }
 
-/// Appends pairs between two groups.
+/// Appends up to `most` pairs of endpoints in `from` and `to`.
 void MatchingGenerator::append_pairs(const std::vector<std::size_t>& from, std::vector<std::size_t> to,
                                      std::size_t most, std::vector<Pair>& pairs) const {
   const std::size_t end = pairs.size() + std::min({most, from.size(), to.size()});
@@ -115,7 +116,7 @@ void MatchingGenerator::append_pairs(const std::vector<std::size_t>& from, std::
   }
 }
 
-/// Gives two endpoints that cannot be paired the partners of an existing pair.
+/// Pairs two endpoints with the two partners of an existing pair. Returns false if no pair makes this possible.
 bool MatchingGenerator::exchange(std::vector<Pair>& pairs, std::size_t a, std::size_t b) const {
   for (Pair& pair : pairs) {
     if (!is_new_pair(a, pair.first) || !is_new_pair(b, pair.second)) std::swap(pair.first, pair.second);

@@ -10,16 +10,16 @@
 
 namespace linkmatrix {
 
-/// Location of each endpoint. Endpoints of one node, or of different lanes, never form a pair. The cells of a lane run
-/// concurrently.
+/// Location of each endpoint, by its index. Endpoints of one node never form a pair, nor do endpoints of different
+/// lanes. The cells of one lane run concurrently.
 struct Places {
   std::vector<std::size_t> node, lane;
-  /// Group of each endpoint, such as its leaf switch. Pairs are inside groups. Empty: no groups.
+  /// Group of each endpoint, such as its leaf switch. Empty: no groups. With groups, pairs are inside groups.
   std::vector<std::string> group{};
 };
 
-/// Draws random matchings: disjoint pairs of endpoints. Each endpoint gets a partner that it has not met before, if
-/// possible. The same seed draws the same matchings.
+/// Draws random matchings: disjoint pairs of endpoints. Prefers pairs that were not drawn before. The same seed draws
+/// the same matchings.
 class MatchingGenerator {
  public:
   using Pair = std::pair<std::size_t, std::size_t>;
@@ -27,21 +27,22 @@ class MatchingGenerator {
   MatchingGenerator(Places places, std::uint64_t seed)
       : places_{std::move(places)}, random_{seed}, met_(places_.node.size()) {}
 
-  /// Pairs each endpoint of `wanted`, in order, with an endpoint of `good`. Marks paired endpoints in `taken`.
-  /// Endpoints without a partner are not paired.
-  std::vector<Pair> with_good(const std::vector<std::size_t>& wanted, const std::vector<bool>& good,
-                              std::vector<bool>& taken);
+  /// Pairs each endpoint of `wanted`, in order, with a new partner. good: for each endpoint, whether it may be the
+  /// partner. Sets `taken` for paired endpoints, and leaves out endpoints without a possible partner.
+  std::vector<Pair> pair_with_good(const std::vector<std::size_t>& wanted, const std::vector<bool>& good,
+                                   std::vector<bool>& taken);
 
-  /// Pairs all endpoints that are not in `taken`. Of an odd number, the endpoint that was unpaired least often stays
-  /// unpaired.
-  std::vector<Pair> rest(std::vector<bool>& taken);
+  /// Pairs all endpoints whose `taken` is false, and sets `taken` for these. If the number is odd, one of the endpoints
+  /// with the most earlier partners stays unpaired.
+  std::vector<Pair> pair_rest(std::vector<bool>& taken);
 
-  /// Pairs endpoints of each group with endpoints of another group, a new one if possible. most: maximum number of
-  /// pairs per two groups. Endpoints in `taken` are excluded.
-  std::vector<Pair> across(const std::vector<bool>& taken, std::size_t most);
+  /// Pairs groups, preferably groups that were not paired before, and draws up to `most` pairs between the two groups
+  /// of a pair. taken: for each endpoint, whether it is excluded.
+  std::vector<Pair> pair_across_groups(const std::vector<bool>& taken, std::size_t most);
 
-  /// Returns whether two endpoints were paired by this generator or by `meet`.
+  /// Returns whether two endpoints were paired by this generator or recorded by `meet`.
   bool have_met(std::size_t a, std::size_t b) const { return met_[a].contains(b); }
+  /// Records a pair that the caller chose.
   void meet(const Pair& pair);
 
   /// Shuffles the items.
@@ -56,15 +57,15 @@ class MatchingGenerator {
     return is_inside && places_.node[a] != places_.node[b] && places_.lane[a] == places_.lane[b];
   }
   bool is_new_pair(std::size_t a, std::size_t b) const { return may_meet(a, b) && !have_met(a, b); }
-  std::vector<std::size_t> in_turn(const std::vector<bool>& taken);
+  std::vector<std::size_t> free_endpoints(const std::vector<bool>& taken);
   void append_pairs(const std::vector<std::size_t>& from, std::vector<std::size_t> to, std::size_t most,
                     std::vector<Pair>& pairs) const;
   bool exchange(std::vector<Pair>& pairs, std::size_t a, std::size_t b) const;
 
   Places places_;
   std::mt19937_64 random_;
-  std::vector<std::set<std::size_t>> met_;  ///< earlier partners of each endpoint
-  std::set<std::set<std::string>> groups_met_;
+  std::vector<std::set<std::size_t>> met_;      ///< earlier partners of each endpoint
+  std::set<std::set<std::string>> groups_met_;  ///< earlier pairs of groups
 };
 
 }  // namespace linkmatrix

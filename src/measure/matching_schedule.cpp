@@ -21,20 +21,9 @@ namespace {
 using Pair = MatchingGenerator::Pair;
 
 constexpr std::size_t first_matchings = 2;
-constexpr std::size_t least_controls = 4;  // healthy pairs in addition to those measured alone
+constexpr std::size_t least_controls = 4;  // minimum number of healthy pairs in the matching without other traffic
 const std::string out_of_time = "the time limit of this matrix passed (--max-time): ";
 constexpr auto nap = std::chrono::milliseconds(20);
-
-/// Rounds that become known during the measurement.
-class MeasuredRounds final : public Rounds {
- public:
-  std::size_t count() const override { return rounds_.size(); }
-  Round at(std::size_t round) const override { return rounds_.at(round); }
-  void add(Round round) { rounds_.push_back(std::move(round)); }
-
- private:
-  std::vector<Round> rounds_;
-};
 
 class MatchingSchedule {
  public:
@@ -46,7 +35,7 @@ class MatchingSchedule {
         places_{places},
         seed_{options.seed ? *options.seed : std::random_device{}() >> 1},
         generator_{places, seed_},
-        suspicion_{places.node.size(), context_.shape().metric} {
+        suspicion_{places.node.size(), context_.description().metric} {
     context_.store().change([&](MatrixResult& result) {
       result.schedule.matchings = true;
       result.matchings.emplace();
@@ -72,58 +61,58 @@ class MatchingSchedule {
   void measure_all() {
     for (std::size_t k = 0; k < first_matchings; ++k) {
       auto taken = absent();
-      measure(generator_.rest(taken), Purpose::random);
+      measure(generator_.pair_rest(taken), Purpose::random);
     }
     suspicion_.end_of_first_rounds();
     shared_bottleneck_ = find_shared_bottleneck(context_, generator_, last_);
     if (!shared_bottleneck_) search();
-    if (!shared_bottleneck_) open_ = suspicion_.standing().suspects;
+    if (!shared_bottleneck_) open_ = suspicion_.state().suspects;
     if (context_.store().can_remeasure()) retry(context_, static_cast<std::size_t>(-1));
     if (!shared_bottleneck_) confirm();
-    settle_again();
-    if (!places_.group.empty() && context_.shape().metric != Metric::latency) cross();
+    set_remeasured_values();
+    if (!places_.group.empty() && context_.description().metric != Metric::latency) measure_groups();
   }
 
-  /// Measures the rates between groups, without slow endpoints.
-  void cross() {
+  /// Measures the rates between groups without slow endpoints.
+  void measure_groups() {
     auto out = absent();
-    for (const std::size_t endpoint : suspicion_.standing().settled) out[endpoint] = true;
+    for (const std::size_t endpoint : suspicion_.state().settled) out[endpoint] = true;
     if (const std::size_t left = measure_crossings(context_, generator_, places_, out); left > 0)
       context_.note(out_of_time + std::to_string(left) + " matchings across groups were not measured");
   }
 
   void search() {
-    for (std::size_t drawn = first_matchings; drawn < most_searching; ++drawn) {
-      const Suspicion::Standing now = suspicion_.standing();
+    for (std::size_t drawn = first_matchings; drawn < most_search_matchings; ++drawn) {
+      const Suspicion::State now = suspicion_.state();
       if (now.suspects.empty()) return;
       if (context_.out_of_time())
         return late(now.suspects.size(), "suspected endpoints were not measured with further partners");
       auto taken = absent();
-      std::vector<Pair> pairs = generator_.with_good(now.suspects, now.good, taken);
+      std::vector<Pair> pairs = generator_.pair_with_good(now.suspects, now.good, taken);
       if (pairs.empty()) return;
-      append(pairs, generator_.rest(taken));
+      append(pairs, generator_.pair_rest(taken));
       measure(pairs, Purpose::suspects);
     }
   }
 
-  /// Confirms findings with new partners after a pause, because a short disturbance is not a fault.
+  /// Repeats findings with new partners after a pause, to distinguish faults from short disturbances.
   void confirm() {
-    const Suspicion::Standing found = suspicion_.standing();
+    const Suspicion::State found = suspicion_.state();
     if (found.settled.empty() && found.alone.empty()) return;
     const std::size_t open = found.settled.size() + found.alone.size();
     if (context_.out_of_time()) return late(open, "slow endpoints and pairs were not measured again");
     pause();
     first_confirming_ = rounds_.count();
-    for (std::size_t k = 0; k < confirming; ++k) {
+    for (std::size_t k = 0; k < confirming_matchings; ++k) {
       if (context_.out_of_time()) return late(open, "slow endpoints and pairs were measured again incompletely");
       const bool alone = k == 1;
       auto taken = absent();
       std::vector<Pair> pairs;
-      if (!alone) pairs = same_again(found.alone, taken);
-      append(pairs, generator_.with_good(found.settled, found.good, taken));
-      if (!alone) append(pairs, generator_.with_good(found.suspects, found.good, taken));
+      if (!alone) pairs = same_pairs(found.alone, taken);
+      append(pairs, generator_.pair_with_good(found.settled, found.good, taken));
+      if (!alone) append(pairs, generator_.pair_with_good(found.suspects, found.good, taken));
       if (pairs.empty()) continue;
-      std::vector<Pair> others = generator_.rest(taken);
+      std::vector<Pair> others = generator_.pair_rest(taken);
       if (alone) {
         std::erase_if(others, [&](const Pair& pair) { return !found.good[pair.first] || !found.good[pair.second]; });
         others.resize(std::min(others.size(), std::max(least_controls, 2 * pairs.size())));
@@ -140,12 +129,12 @@ class MatchingSchedule {
   std::vector<bool> absent() {
     std::vector<bool> out(places_.lane.size());
     for (std::size_t endpoint = 0; endpoint < out.size(); ++endpoint)
-      out[endpoint] = !context_.sampler().is_there({endpoint, endpoint});
+      out[endpoint] = !context_.sampler().is_available({endpoint, endpoint});
     return out;
   }
 
-  /// Repeats slow cells with the same partner.
-  std::vector<Pair> same_again(const std::vector<Place>& cells, std::vector<bool>& taken) {
+  /// Returns the pairs of slow cells, so that they are repeated with the same partner.
+  std::vector<Pair> same_pairs(const std::vector<Place>& cells, std::vector<bool>& taken) {
     std::vector<Pair> pairs;
     for (const auto& [row, column] : cells) {
       if (taken[row] || taken[column]) continue;
@@ -163,14 +152,14 @@ class MatchingSchedule {
     context_.store().change([&](MatrixResult& result) { result.matchings->pause = waited; });
   }
 
-  /// Measures pairs in both directions, unless a cell measures both, lane by lane.
+  /// Measures pairs lane by lane, in both directions unless each cell is bidirectional. alone: see Matching::alone.
   void measure(const std::vector<Pair>& pairs, Purpose purpose, bool alone = false) {
-    const bool bidirectional = context_.shape().metric == Metric::bidirectional;
+    const bool bidirectional = context_.description().metric == Metric::bidirectional;
     std::vector<Round> parts;
     planned_.clear();
     for (const bool back : {false, true}) {
       if (back && bidirectional) continue;
-      for (Round& part : in_lanes(pairs, places_.lane, back)) {
+      for (Round& part : lane_rounds(pairs, places_.lane, back)) {
         planned_.insert(planned_.end(), part.begin(), part.end());
         parts.push_back(std::move(part));
       }
@@ -188,22 +177,22 @@ class MatchingSchedule {
   void sample(const Round& part) {
     Round there;
     for (const Place& place : part)
-      if (context_.sampler().is_there(place))
+      if (context_.sampler().is_available(place))
         there.push_back(place);
       else
-        context_.store().mark(place, context_.sampler().lost_as(place));
+        context_.store().mark(place, context_.sampler().lost_status(place));
     if (there.empty()) return;
     const auto answers = context_.sample(there, {.stop = context_.stop(), .counts = true, .round = rounds_.count()});
     last_.clear();
     for (std::size_t k = 0; k < there.size(); ++k) {
-      keep(there[k], answers[k]);
+      store_or_collect(there[k], answers[k]);
       const bool has_failed = answers[k].status == CellStatus::timeout || answers[k].status == CellStatus::error;
       if (has_failed) failed_.push_back(context_.name(there[k]) + ": " + answers[k].why);
       if (has_failed || answers[k].samples.empty()) continue;
       last_.push_back({there[k], context_.median_of(answers[k])});
     }
     suspicion_.add(last_);
-    for (const Place& place : suspicion_.slow_of_last())
+    for (const Place& place : suspicion_.last_slow_cells())
       if (again_.contains(place))
         ++slow_again_[place];
       else
@@ -217,15 +206,15 @@ class MatchingSchedule {
     });
   }
 
-  /// Values of remeasured cells are set at the end.
-  void keep(const Place& place, const Sampled& answer) {
-    if (!context_.store().value(place)) return context_.keep(place, answer);
+  /// Stores the first value of a cell. Collects later measurements for set_remeasured_values().
+  void store_or_collect(const Place& place, const Sampled& answer) {
+    if (!context_.store().value(place)) return context_.store_value(place, answer);
     if (answer.status == CellStatus::ok && !answer.samples.empty()) again_[place].push_back(answer);
   }
 
-  /// Sets each cell to the median of its measurements; of two, the worse. A single disturbance has no effect, and an
-  /// intermittently slow path has.
-  void settle_again() {
+  /// Sets each repeated cell to the median of its measurements, or to the worse of two. A single disturbance therefore
+  /// has no effect, but an intermittently slow path has.
+  void set_remeasured_values() {
     for (const auto& [place, answers] : again_) {
       if (context_.store().status(place) != CellStatus::ok) continue;
       const double before = *context_.store().value(place);
@@ -236,11 +225,12 @@ class MatchingSchedule {
         all.emplace_back(later.back(), &answer);
       }
       std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
-        return worse_by(context_.shape().metric, b.first, a.first) > 0;
+        return worse_by(context_.description().metric, b.first, a.first) > 0;
       });
       if (const Sampled* chosen = all[(all.size() - 1) / 2].second) {
-        context_.store().fail(place, CellStatus::not_applicable);  // its data is counted as compared once
-        context_.keep(place, *chosen);
+        context_.store().fail(place,
+                              CellStatus::not_applicable);  // so that store_value() does not count its data twice
+        context_.store_value(place, *chosen);
       }
       if (!slow_.contains(place)) continue;
       const std::size_t slow_again = slow_again_[place];
@@ -253,9 +243,9 @@ class MatchingSchedule {
     }
   }
 
-  /// Decides by the final values which endpoints are slow. A cell counts in the round that measured it first.
+  /// Decides by the final values which endpoints are slow. A repeated cell belongs to its first round.
   void decide() {
-    Suspicion all(places_.node.size(), context_.shape().metric);
+    Suspicion all(places_.node.size(), context_.description().metric);
     std::set<Place> seen;
     for (std::size_t k = 0; k < rounds_.count(); ++k) {
       if (k == first_confirming_) all.begin_confirmation();
@@ -281,11 +271,11 @@ class MatchingSchedule {
     for (std::size_t k = 0; k < std::min(failed_.size(), most_reasons); ++k) context_.note(failed_[k]);
     context_.note_irregularities();
     decide();
-    const Suspicion::Standing end = suspicion_.standing();
+    const Suspicion::State end = suspicion_.state();
     const Clocking clocking = context_.sampler().clocking();
     context_.store().change([&](MatrixResult& result) {
-      // every further matching makes some healthy endpoint slow twice, so endpoints that were not suspected at the end
-      // of the search are not suspected
+      // With every matching, chance makes more healthy endpoints slow twice. Endpoints that become suspects after the
+      // search are therefore omitted.
       std::erase_if(open_, [&](std::size_t one) { return std::ranges::find(end.suspects, one) == end.suspects.end(); });
       if (is_late_) open_.insert(open_.end(), end.settled.begin(), end.settled.end());
       std::sort(open_.begin(), open_.end());
@@ -299,7 +289,7 @@ class MatchingSchedule {
 
   static constexpr std::size_t most_reasons = 20;
 
-  MeasuredRounds rounds_;
+  ListedRounds rounds_;  ///< measured rounds
   const Work work_;
   Context context_;
   Deadline deadline_;
@@ -310,12 +300,12 @@ class MatchingSchedule {
   std::optional<Matchings::SharedBottleneck> shared_bottleneck_;
   bool is_late_ = false;
   std::size_t first_confirming_ = static_cast<std::size_t>(-1);  ///< first round after the pause
-  Round planned_;                                                ///< of the matching that is being measured
+  Round planned_;                                                ///< cells of the current matching
   std::vector<Suspicion::Value> last_;                           ///< cells of the last round
-  std::set<Place> slow_;                                         ///< cells that were slow when they were measured first
-  std::map<Place, std::size_t> slow_again_;                      ///< number of slow repetitions of a cell
+  std::set<Place> slow_;                                         ///< cells that were slow in their first measurement
+  std::map<Place, std::size_t> slow_again_;                      ///< number of slow repeated measurements of a cell
   std::map<Place, std::vector<Sampled>> again_;                  ///< repeated measurements
-  std::vector<std::size_t> open_;                                ///< endpoints that were suspect when the search ended
+  std::vector<std::size_t> open_;                                ///< suspects at the end of the search
   std::vector<std::string> failed_;
 };
 

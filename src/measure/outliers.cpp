@@ -14,30 +14,28 @@ namespace linkmatrix {
 namespace {
 
 constexpr std::size_t least_cap = 16;
-constexpr std::size_t least_cells_of_class = 5;     // of fewer cells, a slow class and disturbed cells look alike
-constexpr std::size_t outliers_of_single_cell = 2;  // outliers in row and column of the only one: itself in each
-constexpr double bandwidth_outlier = 0.02;          // a lost link of 18 is 5.6 %, healthy cells vary by 0.1 %
-constexpr double latency_outlier = 0.05;  // healthy loads vary by 4 % with the place of the memory on the chip
+constexpr std::size_t least_cells_of_class = 5;     // with fewer cells, disturbed cells look like a slow class
+constexpr std::size_t outliers_of_single_cell = 2;  // a single outlier counts once in its row and once in its column
+constexpr double bandwidth_outlier = 0.02;          // a lost link of 18 costs 5.6 %; healthy cells vary by 0.1 %
+constexpr double latency_outlier = 0.05;            // load latencies vary by 4 % with the position of the memory
 
-/// Returns the noise of a cell, from the interval of its median.
+/// Returns 1.5 × the width of the median's interval, as a fraction of the value; 0 without an interval.
 double noise(const MatrixResult& result, const Remeasured& cell) {
   if (result.low.empty()) return 0;
   const auto low = result.low(cell.row, cell.column), high = result.high(cell.row, cell.column);
   return low && high ? 1.5 * (*high - *low) / cell.before : 0;
 }
 
-/// Set of outliers, to check the reverse direction of a link.
-class OtherWays {
+/// Finds outliers whose reverse direction is an outlier too.
+class ReverseOutliers {
  public:
-  /// are_ends_same: whether row i and column i are the same endpoint; otherwise no cell is the reverse direction of
-  /// another.
-  OtherWays(std::span<const Standing> outliers, bool are_ends_same) {
+  /// are_ends_same: see sort_by_benefit(); if false, no cell has a reverse direction.
+  ReverseOutliers(std::span<const CellDeviation> outliers, bool are_ends_same) {
     if (are_ends_same)
-      for (const Standing& cell : outliers) cells_.emplace(cell.row, cell.column);
+      for (const CellDeviation& cell : outliers) cells_.emplace(cell.row, cell.column);
   }
 
-  /// A cell of an endpoint with itself has no reverse direction.
-  bool stand_out(const Standing& cell) const {
+  bool has_reverse_outlier(const CellDeviation& cell) const {
     return cell.row != cell.column && cells_.contains({cell.column, cell.row});
   }
 
@@ -45,24 +43,26 @@ class OtherWays {
   std::set<std::pair<std::size_t, std::size_t>> cells_;
 };
 
-/// Number of outliers of a class in a cell's row and column, itself counted in each.
-class Beside {
+/// Counts outliers per link class, row and column.
+class LineOutliers {
  public:
-  Beside(std::span<const Standing> outliers, std::span<const Standing> healthy, const OtherWays& other_ways) {
-    for (const Standing& cell : outliers) count(cell, {1, other_ways.stand_out(cell) ? 0u : 1u});
-    for (const Standing& cell : healthy) count(cell, {});
+  LineOutliers(std::span<const CellDeviation> outliers, std::span<const CellDeviation> healthy,
+               const ReverseOutliers& reverse_outliers) {
+    for (const CellDeviation& cell : outliers) add(cell, {1, reverse_outliers.has_reverse_outlier(cell) ? 0u : 1u});
+    for (const CellDeviation& cell : healthy) add(cell, {});
     for (auto& [name, lines] : classes_) lines.by_chance = most_by_chance(lines);
   }
 
-  std::size_t of(const Standing& cell) const {
+  /// Returns the outliers in a cell's row plus those in its column. The cell itself counts in both.
+  std::size_t count(const CellDeviation& cell) const {
     const Lines& lines = classes_.at(cell.link_class);
     return lines.in_row.at(cell.row).outliers + lines.in_column.at(cell.column).outliers;
   }
 
-  /// Returns the excess over random outliers, estimated from rows and columns that mostly contain no slow component.
-  std::size_t beyond_chance(const Standing& cell) const {
+  /// Returns by how many outliers the count exceeds the maximum number of random outliers.
+  std::size_t beyond_chance(const CellDeviation& cell) const {
     const std::size_t by_chance = classes_.at(cell.link_class).by_chance;
-    return std::max(of(cell), by_chance) - by_chance;
+    return std::max(count(cell), by_chance) - by_chance;
   }
 
  private:
@@ -74,7 +74,7 @@ class Beside {
     std::size_t by_chance = 0;
   };
 
-  void count(const Standing& cell, Count found) {
+  void add(const CellDeviation& cell, Count found) {
     Lines& lines = classes_[cell.link_class];
     for (Count* line : {&lines.in_row[cell.row], &lines.in_column[cell.column]}) {
       line->outliers += found.outliers;
@@ -82,12 +82,13 @@ class Beside {
     }
   }
 
-  /// Three standard deviations above the usual number in two lines; a count varies by its square root. Random outliers
-  /// seldom affect both directions of a link, and slow devices add outliers to every line, so these do not count.
+  /// Returns the maximum number of random outliers in a row and a column: u + 3 √u, where u is twice the median per
+  /// line. Counts only outliers whose reverse direction is healthy, because random outliers seldom affect both
+  /// directions.
   static std::size_t most_by_chance(const Lines& lines) {
     std::vector<double> counts;
-    for (const auto* of_lines : {&lines.in_row, &lines.in_column})
-      for (const auto& [line, count] : *of_lines) counts.push_back(static_cast<double>(count.one_way));
+    for (const auto* direction : {&lines.in_row, &lines.in_column})
+      for (const auto& [line, count] : *direction) counts.push_back(static_cast<double>(count.one_way));
     const double usual = 2 * median(std::move(counts));
     return std::max(outliers_of_single_cell, static_cast<std::size_t>(usual + 3 * std::sqrt(usual)));
   }
@@ -103,18 +104,19 @@ std::size_t most_remeasured(std::size_t cells, std::size_t rounds) {
   return std::max(least_cap, std::min(cells / 100, rounds / 4));
 }
 
-void order_by_need(std::vector<Standing>& outliers, std::span<const Standing> healthy, bool are_ends_same) {
-  const OtherWays other_ways(outliers, are_ends_same);
-  const Beside beside(outliers, healthy, other_ways);
+void sort_by_benefit(std::vector<CellDeviation>& outliers, std::span<const CellDeviation> healthy, bool are_ends_same) {
+  const ReverseOutliers reverse_outliers(outliers, are_ends_same);
+  const LineOutliers line_outliers(outliers, healthy, reverse_outliers);
   using Need = std::tuple<std::size_t, bool, std::size_t, double, std::size_t>;
-  std::vector<Need> needs;  // calculated once, because half a million cells may be outliers
+  std::vector<Need> needs;  // sort keys, calculated once because there may be half a million outliers
   needs.reserve(outliers.size());
-  for (const Standing& cell : outliers) {
-    const std::size_t others = beside.of(cell);
-    needs.emplace_back(beside.beyond_chance(cell), !other_ways.stand_out(cell), others, -cell.worse, needs.size());
+  for (const CellDeviation& cell : outliers) {
+    const std::size_t others = line_outliers.count(cell);
+    needs.emplace_back(line_outliers.beyond_chance(cell), !reverse_outliers.has_reverse_outlier(cell), others,
+                       -cell.worse, needs.size());
   }
   std::stable_sort(needs.begin(), needs.end());
-  std::vector<Standing> ordered;
+  std::vector<CellDeviation> ordered;
   ordered.reserve(outliers.size());
   for (const Need& need : needs) ordered.push_back(outliers[std::get<4>(need)]);
   outliers = std::move(ordered);
@@ -133,25 +135,26 @@ double class_shift(std::vector<double> worse, double limit) {
   return *quarter > limit ? *quarter : 0;
 }
 
-std::vector<std::size_t> choose_controls(std::span<const Standing> outliers, std::span<const Standing> healthy) {
+std::vector<std::size_t> choose_controls(std::span<const CellDeviation> outliers,
+                                         std::span<const CellDeviation> healthy) {
   std::vector<std::size_t> chosen;
   const auto add_nearest = [&](const auto& fits) {
-    const Standing* nearest = nullptr;
-    for (const Standing& cell : healthy)
+    const CellDeviation* nearest = nullptr;
+    for (const CellDeviation& cell : healthy)
       if (fits(cell) && std::find(chosen.begin(), chosen.end(), cell.index) == chosen.end() &&
           (nearest == nullptr || std::abs(cell.worse) < std::abs(nearest->worse)))
         nearest = &cell;
     if (nearest != nullptr && chosen.size() < most_controls) chosen.push_back(nearest->index);
   };
-  for (const Standing& outlier : outliers) {
+  for (const CellDeviation& outlier : outliers) {
     if (chosen.size() == most_controls) break;
-    const auto related = [&](const Standing& cell, bool row, bool column) {
+    const auto related = [&](const CellDeviation& cell, bool row, bool column) {
       return cell.link_class == outlier.link_class && (cell.row == outlier.row) == row &&
              (cell.column == outlier.column) == column;
     };
-    add_nearest([&](const Standing& cell) { return related(cell, true, false); });
-    add_nearest([&](const Standing& cell) { return related(cell, false, true); });
-    add_nearest([&](const Standing& cell) { return related(cell, false, false); });
+    add_nearest([&](const CellDeviation& cell) { return related(cell, true, false); });
+    add_nearest([&](const CellDeviation& cell) { return related(cell, false, true); });
+    add_nearest([&](const CellDeviation& cell) { return related(cell, false, false); });
   }
   return chosen;
 }
@@ -167,7 +170,7 @@ double control_change(const MatrixResult& result) {
   return std::abs(usual) > std::max(outlier_limit(result.metric), median(std::move(noises))) ? usual : 0;
 }
 
-void note_doubts(MatrixResult& result, std::size_t outliers, std::size_t again, std::string_view why) {
+void note_remeasurement(MatrixResult& result, std::size_t outliers, std::size_t again, std::string_view why) {
   if (again < outliers)
     result.notes.push_back(std::to_string(outliers - again) + " of " + std::to_string(outliers) +
                            " outlying cells were not measured again: " + std::string(why));

@@ -13,7 +13,7 @@ namespace linkmatrix {
 namespace {
 
 constexpr std::string_view form = "write TESTCASE, NAME, VALUE and UNIT, separated by tabs";
-constexpr double least_value = 1e-9, most_value = 1e9;  // the most of a cell, by the schema of records
+constexpr double least_value = 1e-9, most_value = 1e9;  // most_value: maximum in the schema of records
 
 std::array<std::string_view, 4> columns_of(std::string_view line) {
   std::array<std::string_view, 4> columns;
@@ -27,8 +27,9 @@ std::array<std::string_view, 4> columns_of(std::string_view line) {
   return columns;
 }
 
-/// Returns the endpoint names of references. Nodes are numbered in order, because a job gets other nodes each time.
-std::vector<std::string> lasting_names(const std::string& testcase, const std::vector<std::string>& labels) {
+/// Returns the endpoint names that references use: "gpu0", "rank0" or "node0" instead of labels with host names,
+/// because each job may get other nodes.
+std::vector<std::string> stable_names(const std::string& testcase, const std::vector<std::string>& labels) {
   std::set<std::string_view> nodes;
   for (const std::string_view label : labels)
     if (const auto colon = label.find(':'); colon != std::string_view::npos) nodes.insert(label.substr(0, colon));
@@ -49,18 +50,17 @@ std::vector<std::string> lasting_names(const std::string& testcase, const std::v
 
 References References::parse(std::string_view text) {
   References found;
-  for (std::size_t number = 1; !text.empty(); ++number) {
+  for (std::size_t line_number = 1; !text.empty(); ++line_number) {
     const std::size_t end = text.find('\n');
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (line.empty() || line.starts_with('#')) continue;
     try {
       const auto [testcase, name, value, unit] = columns_of(line);
-      const double number_of = parse_number("the value", value, least_value, most_value);
-      found.of_testcase_[std::string(testcase)].insert_or_assign(std::string(name),
-                                                                 Value{number_of, std::string(unit)});
+      const double number = parse_number("the value", value, least_value, most_value);
+      found.testcases_[std::string(testcase)].insert_or_assign(std::string(name), Value{number, std::string(unit)});
     } catch (const BadInput& refusal) {
-      throw BadInput("line " + std::to_string(number) + ": " + refusal.what());
+      throw BadInput("line " + std::to_string(line_number) + ": " + refusal.what());
     }
   }
   return found;
@@ -75,17 +75,17 @@ References References::read(const std::filesystem::path& file) {
   }
 }
 
-Matrix<std::optional<double>> References::of(const MatrixDescription& matrix) const {
+Matrix<std::optional<double>> References::values_for(const MatrixDescription& matrix) const {
   Matrix<std::optional<double>> values(matrix.rows.size(), matrix.columns.size());
-  const auto known = of_testcase_.find(matrix.testcase);
-  if (known == of_testcase_.end() || matrix.link_class.empty()) return values;
+  const auto known = testcases_.find(matrix.testcase);
+  if (known == testcases_.end() || matrix.link_class.empty()) return values;
   const auto value_of = [&](const std::string& name) -> std::optional<double> {
     const auto found = known->second.find(name);
     if (found == known->second.end() || found->second.unit != matrix.unit) return std::nullopt;
     return found->second.value;
   };
-  const auto rows = lasting_names(matrix.testcase, matrix.rows);
-  const auto columns = lasting_names(matrix.testcase, matrix.columns);
+  const auto rows = stable_names(matrix.testcase, matrix.rows);
+  const auto columns = stable_names(matrix.testcase, matrix.columns);
   for (std::size_t r = 0; r < rows.size(); ++r)
     for (std::size_t c = 0; c < columns.size(); ++c) {
       const auto own = value_of(rows[r] + "->" + columns[c]);

@@ -12,18 +12,18 @@ constexpr std::size_t most_notes = 20;
 bool has_failed(Context& context, const Place& place) {
   const CellStatus status = context.store().status(place);
   return (status == CellStatus::timeout || status == CellStatus::error) && !context.has_proven_error(place) &&
-         context.sampler().is_there(place);
+         context.sampler().is_available(place);
 }
 
-/// Returns the cells to retry: disjoint failed cells, as many concurrently as the calibration allows; for rounds that
-/// belong together, the whole rounds.
-std::vector<Round> rounds_of_failed(Context& context, std::size_t at_once) {
+/// Returns the rounds to retry: failed cells that share no resource, at most `at_once` per round. With Work::together
+/// or Work::stress, returns the whole rounds that contain a failed cell.
+std::vector<Round> retry_rounds(Context& context, std::size_t at_once) {
   const Rounds& rounds = context.work().rounds;
   std::vector<Round> again;
   Round failed;
   for (std::size_t r = 0; r < rounds.count(); ++r) {
     Round round = rounds.at(r);
-    std::erase_if(round, [&](const Place& place) { return !context.sampler().is_there(place); });
+    std::erase_if(round, [&](const Place& place) { return !context.sampler().is_available(place); });
     Round here = round;
     std::erase_if(here, [&](const Place& place) { return !has_failed(context, place); });
     failed.insert(failed.end(), here.begin(), here.end());
@@ -36,9 +36,9 @@ std::vector<Round> rounds_of_failed(Context& context, std::size_t at_once) {
 }  // namespace
 
 void retry(Context& context, std::size_t at_once) {
-  std::size_t failed = 0, healed = 0;
+  std::size_t failed = 0, succeeded = 0;
   std::vector<std::string> reasons;
-  for (const Round& round : rounds_of_failed(context, at_once)) {
+  for (const Round& round : retry_rounds(context, at_once)) {
     if (context.out_of_time()) break;
     std::set<Place> wanted;
     for (const Place& place : round)
@@ -47,16 +47,16 @@ void retry(Context& context, std::size_t at_once) {
         context.sample(round, {.stop = context.stop(), .counts = true, .round = context.work().rounds.count()});
     for (std::size_t k = 0; k < round.size(); ++k) {
       if (!wanted.contains(round[k])) continue;
-      context.keep(round[k], answers[k]);
+      context.store_value(round[k], answers[k]);
       const bool well = answers[k].status == CellStatus::ok || answers[k].status == CellStatus::partial;
       ++failed;
-      healed += well ? 1 : 0;
+      succeeded += well ? 1 : 0;
       if (!well && answers[k].status != CellStatus::corrupt)
         reasons.push_back(context.name(round[k]) + ": " + answers[k].why);
     }
   }
   if (failed == 0) return;
-  context.note(std::to_string(failed) + " pairs failed in the first attempt, " + std::to_string(failed - healed) +
+  context.note(std::to_string(failed) + " pairs failed in the first attempt, " + std::to_string(failed - succeeded) +
                " of these pairs also in the second attempt");
   for (std::size_t m = 0; m < std::min(reasons.size(), most_notes); ++m) context.note(reasons[m]);
   if (reasons.size() > most_notes)

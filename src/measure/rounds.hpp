@@ -7,7 +7,7 @@
 
 namespace linkmatrix {
 
-/// A cell of a matrix. The row is the source, the column is the destination.
+/// Position of a cell in a matrix. The row is the source, the column is the destination.
 struct Place {
   std::size_t row = 0, column = 0;
   auto operator<=>(const Place&) const = default;
@@ -16,8 +16,8 @@ struct Place {
 /// Cells that are measured concurrently.
 using Round = std::vector<Place>;
 
-/// The rounds of a matrix, generated on request, because those of 16,384 endpoints do not fit into memory. Every cell
-/// is in one round.
+/// The rounds of a matrix. Every measured cell is in one round. Implementations may generate rounds on request, because
+/// the rounds of 16,384 endpoints do not fit into memory.
 class Rounds {
  public:
   virtual ~Rounds() = default;
@@ -29,7 +29,9 @@ class Rounds {
 /// Rounds stored in a list.
 class ListedRounds final : public Rounds {
  public:
+  ListedRounds() = default;
   explicit ListedRounds(std::vector<Round> rounds) : rounds_{std::move(rounds)} {}
+  void add(Round round) { rounds_.push_back(std::move(round)); }
   std::size_t count() const override { return rounds_.size(); }
   Round at(std::size_t round) const override { return rounds_.at(round); }
 

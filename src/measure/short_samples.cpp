@@ -13,12 +13,12 @@ namespace {
 
 // Each pass takes 6 of 72 samples. If a tenth of the samples is slow, 99.4 % of cells are slow in two or more passes.
 constexpr std::size_t most_passes = 12;
-constexpr double share_in_rounds = 0.8;  // of the passes; the others follow when outliers were measured again
-constexpr double budget = 0.12;          // of the time of the other samples
-// A short sample is as long as the budget allows. The fixed 4 to 11 µs per copy must not hide a link that loses half:
-// 42 µs become 84 µs, and the sample is at least 40 % slower.
+constexpr double share_in_rounds = 0.8;  // fraction of the passes during the rounds; the others follow remeasurements
+constexpr double budget = 0.12;          // short samples may add this fraction to the time of normal samples
+// Shortest and longest sample in seconds. Each copy has a fixed overhead of 4 to 11 µs, which must not hide a link at
+// half speed: with the shortest sample, 42 µs of transfer become 84 µs, so the sample is at least 40 % slower.
 constexpr double longest = 0.0002, shortest = 0.00005;
-constexpr std::uint64_t least_bytes = 8 * MiB;  // of smaller copies a cache decides, and not the link
+constexpr std::uint64_t least_bytes = 8 * MiB;  // smaller copies measure a cache instead of the link
 constexpr int trial_samples = 3;
 constexpr std::size_t most_reasons = 5;
 
@@ -28,8 +28,8 @@ ShortSamples::ShortSamples(Context& context, const Rounds& rounds) : context_{co
   const int asked = context.options().short_samples;
   if (asked == 0) return;
   context.store().change([&](MatrixResult& result) { result.short_samples.emplace().asked = asked; });
-  const MatrixDescription& shape = context.shape();
-  if (std::max(shape.rows.size(), shape.columns.size()) <= most_sampled)
+  const MatrixDescription& matrix = context.description();
+  if (std::max(matrix.rows.size(), matrix.columns.size()) <= most_sampled)
     asked_ = static_cast<std::size_t>(asked);
   else
     context.note("no short samples: a record contains them only for up to " + std::to_string(most_sampled) +
@@ -37,7 +37,7 @@ ShortSamples::ShortSamples(Context& context, const Rounds& rounds) : context_{co
   passes_ = std::min(asked_, most_passes);
 }
 
-/// Estimates the available time, assuming that every part takes about as long as the first.
+/// Assumes that every part takes about as long as the first.
 void ShortSamples::learn(const Round& cells, const std::vector<Sampled>& answers) {
   if (asked_ == 0 || !first_.empty()) return;
   std::vector<double> seconds;
@@ -54,38 +54,39 @@ void ShortSamples::learn(const Round& cells, const std::vector<Sampled>& answers
   if (!first_.empty()) transfer_seconds_ = median(std::move(seconds));
 }
 
-void ShortSamples::split(std::size_t round, std::size_t cells_at_once) {
-  const auto [known, is_new] = widths_.try_emplace(round, cells_at_once);
-  known->second = std::min(known->second, cells_at_once);
+void ShortSamples::split(std::size_t round, std::size_t concurrent_cells) {
+  const auto [known, is_new] = widths_.try_emplace(round, concurrent_cells);
+  known->second = std::min(known->second, concurrent_cells);
   if (taken_ == 0) return;
   passes_ = taken_ + std::min(asked_, most_passes);
   context_.store().change([&](MatrixResult& result) {
     for (const Place& place : rounds_.at(round)) {
       counts_.erase(place);
       for (ShortSampleSet::Pass& pass : result.short_samples->passes)
-        for (const auto& [r, c] : places_of(result, place)) pass.values(r, c).clear();
+        for (const auto& [r, c] : value_places(result, place)) pass.values(r, c).clear();
     }
   });
 }
 
-/// Copies of one cell start a few µs apart, so they get twice the time.
+/// Chooses transfers and divisor for samples of `seconds`. Cells of several copies get twice the time, because their
+/// copies start a few µs apart.
 void ShortSamples::set_size(double seconds) {
-  const MatrixDescription& shape = context_.shape();
+  const MatrixDescription& matrix = context_.description();
   const double wanted = seconds * (copies_ > 1 ? 2 : 1);
   transfers_ = static_cast<int>(std::clamp(std::floor(wanted / transfer_seconds_), 1.0, 1e6));
   divisor_ = 1;
-  if (shape.metric != Metric::latency && shape.size_bytes >= least_bytes && transfer_seconds_ > wanted)
+  if (matrix.metric != Metric::latency && matrix.size_bytes >= least_bytes && transfer_seconds_ > wanted)
     divisor_ = std::min(std::bit_ceil(static_cast<std::uint64_t>(std::ceil(transfer_seconds_ / wanted))),
-                        std::bit_floor(shape.size_bytes / least_bytes));
+                        std::bit_floor(matrix.size_bytes / least_bytes));
 }
 
-/// Chooses one size for the whole matrix, from the first cells. A trial determines the real cost of a short sample,
-/// which includes the common start and the load.
+/// Chooses one size for the whole matrix. A trial with the first cells measures the total time of a short sample,
+/// including the common start and the background load.
 void ShortSamples::choose_size() {
   set_size(longest);
   const double began = context_.seconds();
-  const auto answers =
-      context_.sample(first_, {.stop = exactly(trial_samples), .divide_bytes_by = divisor_, .transfers = transfers_});
+  const auto answers = context_.sample(
+      first_, {.stop = fixed_sample_count(trial_samples), .divide_bytes_by = divisor_, .transfers = transfers_});
   const double cost = (context_.seconds() - began) / (trial_samples + 1);  // with the warm-up
   if (cost > allowed_) set_size(std::max(shortest, longest * allowed_ / cost));
   for (std::size_t k = 0; k < first_.size(); ++k)
@@ -96,42 +97,44 @@ void ShortSamples::choose_size() {
   });
 }
 
-void ShortSamples::take(double measured, std::size_t cells_at_once) {
+void ShortSamples::take(double measured, std::size_t concurrent_cells) {
   const double passes = share_in_rounds * measured * static_cast<double>(std::min(asked_, most_passes));
-  take_until(static_cast<std::size_t>(std::ceil(passes)), measured, cells_at_once);
+  take_until(static_cast<std::size_t>(std::ceil(passes)), measured, concurrent_cells);
 }
 
-void ShortSamples::take_rest(std::size_t cells_at_once) { take_until(passes_, 1, cells_at_once); }
+void ShortSamples::take_rest(std::size_t concurrent_cells) { take_until(passes_, 1, concurrent_cells); }
 
-void ShortSamples::take_until(std::size_t passes, double measured, std::size_t cells_at_once) {
+void ShortSamples::take_until(std::size_t passes, double measured, std::size_t concurrent_cells) {
   if (asked_ == 0 || first_.empty()) return;
   const double until = measured * context_.options().max_seconds;
   for (; taken_ < passes && context_.seconds() < until; ++taken_) {
     if (transfers_ == 0) choose_size();
-    take_pass(cells_at_once);
+    take_pass(concurrent_cells);
   }
 }
 
-void ShortSamples::take_pass(std::size_t cells_at_once) {
+void ShortSamples::take_pass(std::size_t concurrent_cells) {
   const double began = context_.seconds();
   context_.store().change([&](MatrixResult& result) {
     result.short_samples->passes.push_back({began, began, {result.rows.size(), result.columns.size()}});
   });
   for (std::size_t r = 0; r < rounds_.count(); ++r) {
     const auto width = widths_.find(r);
-    const std::size_t at_once = width == widths_.end() ? cells_at_once : std::min(cells_at_once, width->second);
+    const std::size_t at_once = width == widths_.end() ? concurrent_cells : std::min(concurrent_cells, width->second);
     for (const Round& part : split_rounds<Place>({rounds_.at(r)}, at_once)) {
       const Round cells = cells_to_sample(part);
       if (cells.empty()) continue;
       if (context_.out_of_time()) return;
-      const auto answers = context_.sample(
-          cells, {.stop = exactly(static_cast<int>(due(cells))), .divide_bytes_by = divisor_, .transfers = transfers_});
+      const auto answers = context_.sample(cells, {.stop = fixed_sample_count(static_cast<int>(due(cells))),
+                                                   .divide_bytes_by = divisor_,
+                                                   .transfers = transfers_});
       for (std::size_t k = 0; k < cells.size(); ++k) keep(cells[k], answers[k]);
     }
   }
 }
 
-/// Returns the samples per cell in the next pass, so that the cell with the fewest gets all in the remaining passes.
+/// Returns the samples per cell in the next pass. The cell with the fewest samples gets the requested number in equal
+/// parts over the remaining passes.
 std::size_t ShortSamples::due(const Round& cells) const {
   std::size_t most = 0;
   for (const Place& place : cells) {
@@ -148,7 +151,7 @@ Round ShortSamples::cells_to_sample(const Round& part) const {
   std::ranges::copy_if(part, std::back_inserter(cells), [&](const Place& place) {
     const auto count = counts_.find(place);
     const bool is_known = context_.store().value(place) || context_.store().status(place) == CellStatus::not_run;
-    return is_known && context_.sampler().is_there(place) && !failed_.contains(place) &&
+    return is_known && context_.sampler().is_available(place) && !failed_.contains(place) &&
            (count == counts_.end() || count->second < asked_);
   });
   return cells;
@@ -158,14 +161,14 @@ void ShortSamples::keep(const Place& place, const Sampled& answer) {
   const CellStatus known = context_.store().status(place);
   const bool is_same = answer.status == CellStatus::ok || answer.status == known || known == CellStatus::not_run;
   if (!is_same || answer.samples.empty()) return fail(place, answer);
-  std::vector<double> values = values_of(context_.shape().metric, answer);
+  std::vector<double> values = values_of(context_.description().metric, answer);
   std::size_t& count = counts_[place];
   values.resize(std::min(values.size(), asked_ - count));
   count += values.size();
   const double now = context_.seconds();
   context_.store().change([&](MatrixResult& result) {
     ShortSampleSet::Pass& pass = result.short_samples->passes.back();
-    for (const auto& [r, c] : places_of(result, place)) pass.values(r, c) = values;
+    for (const auto& [r, c] : value_places(result, place)) pass.values(r, c) = values;
     pass.ended = now;
   });
 }

@@ -28,22 +28,24 @@ constexpr std::array<std::pair<Kind, std::string_view>, 13> kinds{{{Kind::error,
                                                                    {Kind::flip, "flip"}}};
 
 constexpr double flapping_loss = 0.5, flapping_share = 0.1;
-constexpr double counted = 5;  // errors from one asking to the next
+constexpr double errors_per_poll = 5;
 
-bool is_way(const SimulatedFault& fault) { return fault.endpoint.find("->") != std::string::npos; }
+bool is_one_direction(const SimulatedFault& fault) { return fault.endpoint.find("->") != std::string::npos; }
 
 bool is_of_devices(Kind kind) { return kind == Kind::counter || kind == Kind::throttle || kind == Kind::flip; }
 
-bool names(const std::string& name, const std::string& label) { return name == label || label.ends_with(":" + name); }
+bool is_label(const std::string& name, const std::string& label) {
+  return name == label || label.ends_with(":" + name);
+}
 
-/// Parses the parameters of a fault: "=50/10/7" of "intermittent".
-void set_terms(std::string_view text, SimulatedFault& fault) {
-  fault.terms = text;
+/// Parses the parameters of a fault, such as "=50/10/7" of "intermittent".
+void set_parameters(std::string_view text, SimulatedFault& fault) {
+  fault.parameters = text;
   const bool is_random = fault.kind == Kind::intermittent;
   if (!is_random && fault.kind != Kind::phases) {
     if (text.empty()) return;
     if (fault.kind != Kind::corrupt)
-      throw BadInput("--simulate-fault: only corrupt, intermittent and phases have terms");
+      throw BadInput("--simulate-fault: only corrupt, intermittent and phases have parameters");
     fault.every = static_cast<std::uint64_t>(parse_count("--simulate-fault", std::string(text.substr(1)), 1, 1 << 30));
     return;
   }
@@ -63,7 +65,7 @@ void set_terms(std::string_view text, SimulatedFault& fault) {
 
 }  // namespace
 
-bool SimulatedFault::is_of(const std::string& label) const { return names(endpoint, label); }
+bool SimulatedFault::is_at(const std::string& label) const { return is_label(endpoint, label); }
 
 bool SimulatedFault::is_slowness() const {
   return kind == Kind::slow || kind == Kind::intermittent || kind == Kind::phases || kind == Kind::shared;
@@ -71,7 +73,7 @@ bool SimulatedFault::is_slowness() const {
 
 bool SimulatedFault::is_slow_at(double seconds) const { return std::fmod(seconds, 2 * phase) >= phase; }
 
-bool SimulatedFault::is_of_all(bool compared) const {
+bool SimulatedFault::can_be_serial(bool compared) const {
   if (kind == Kind::corrupt) return compared;
   return kind != Kind::shared && kind != Kind::flip && write_fault() == WriteFault::none;
 }
@@ -91,23 +93,23 @@ WriteFault SimulatedFault::write_fault() const {
 
 bool SimulatedFault::touches(const Path& path) const {
   const auto arrow = endpoint.find("->");
-  if (arrow == std::string::npos) return is_of(path.source) || is_of(path.destination);
-  return names(endpoint.substr(0, arrow), path.source) && names(endpoint.substr(arrow + 2), path.destination);
+  if (arrow == std::string::npos) return is_at(path.source) || is_at(path.destination);
+  return is_label(endpoint.substr(0, arrow), path.source) && is_label(endpoint.substr(arrow + 2), path.destination);
 }
 
-bool SimulatedFault::has(const Path& path) const {
-  if (is_of_devices(kind)) return true;  // the device's own counters report the fault
-  return kind == Kind::corrupt && !is_way(*this) ? is_of(path.destination) : touches(path);
+bool SimulatedFault::affects(const Path& path) const {
+  if (is_of_devices(kind)) return true;  // a fault of a device's state, not of a copy
+  return kind == Kind::corrupt && !is_one_direction(*this) ? is_at(path.destination) : touches(path);
 }
 
 void check_fault(const SimulatedFault& fault, const std::vector<Endpoint>& endpoints) {
   const auto check = [&](const std::string& name) {
     std::vector<std::string> labels;
     for (const Endpoint& endpoint : endpoints) {
-      if (names(name, endpoint.label) && is_of_devices(fault.kind) && endpoint.kind != EndpointKind::device)
+      if (is_label(name, endpoint.label) && is_of_devices(fault.kind) && endpoint.kind != EndpointKind::device)
         throw BadInput("--simulate-fault " + fault.text() + ": " + endpoint.label +
                        " is host memory, which has no counters: name a device");
-      if (names(name, endpoint.label)) return;
+      if (is_label(name, endpoint.label)) return;
       labels.push_back(endpoint.label);
     }
     throw BadInput("--simulate-fault: unknown endpoint '" + name + "': use one of " + join(labels));
@@ -123,37 +125,37 @@ bool FaultySampler::touches(const Place& place) const {
   return std::any_of(paths.begin(), paths.end(), [this](const Path& path) { return fault_.touches(path); });
 }
 
-/// Returns whether a cell is lost with the endpoint: if all its copies start or end there, or if it needs every
-/// endpoint. A fan with other endpoints is not lost.
-bool FaultySampler::falls_with_it(const Place& place) const {
+/// Returns whether the cell is lost with the endpoint: all its copies touch the endpoint, or the cell needs every
+/// endpoint.
+bool FaultySampler::is_lost_with_endpoint(const Place& place) const {
   const auto paths = sampler_.paths(place);
   const auto touched = [this](const Path& path) { return fault_.touches(path); };
-  return is_way(fault_) || sampler_.needs_all(place) ? std::any_of(paths.begin(), paths.end(), touched)
-                                                     : std::all_of(paths.begin(), paths.end(), touched);
+  return is_one_direction(fault_) || sampler_.needs_all(place) ? std::any_of(paths.begin(), paths.end(), touched)
+                                                               : std::all_of(paths.begin(), paths.end(), touched);
 }
 
-/// A lost endpoint loses all its cells; a lost direction only itself.
-bool FaultySampler::is_there(const Place& place) const {
-  return sampler_.is_there(place) && !(is_lost_ && falls_with_it(place));
+bool FaultySampler::is_available(const Place& place) const {
+  return sampler_.is_available(place) && !(is_lost_ && is_lost_with_endpoint(place));
 }
 
-CellStatus FaultySampler::lost_as(const Place& place) const {
-  if (is_lost_ && falls_with_it(place)) return fault_.kind == Kind::hang ? CellStatus::timeout : CellStatus::error;
-  return sampler_.lost_as(place);
+CellStatus FaultySampler::lost_status(const Place& place) const {
+  if (is_lost_ && is_lost_with_endpoint(place))
+    return fault_.kind == Kind::hang ? CellStatus::timeout : CellStatus::error;
+  return sampler_.lost_status(place);
 }
 
 std::vector<Lost> FaultySampler::take_lost() {
   std::vector<Lost> lost = sampler_.take_lost();
-  if (is_lost_ && !is_way(fault_) &&
-      !std::exchange(is_announced_, true))  // a direction is no endpoint; its cells have the fault
-    lost.push_back(
-        {fault_.endpoint, fault_.kind == Kind::hang ? "simulated fault: it hung" : "simulated fault: it failed"});
+  if (is_lost_ && !is_one_direction(fault_) &&
+      !std::exchange(is_announced_, true))  // a lost direction is no lost endpoint
+    lost.push_back({fault_.endpoint, fault_.kind == Kind::hang ? "simulated fault: the endpoint hung"
+                                                               : "simulated fault: the endpoint failed"});
   return lost;
 }
 
 void FaultySampler::break_down(const Place& place, Sampled& answer, Deadline until) {
   is_lost_ = true;
-  if (!falls_with_it(place)) {
+  if (!is_lost_with_endpoint(place)) {
     if (answer.status == CellStatus::ok) answer.status = CellStatus::partial;
     answer.why = "simulated fault: " + fault_.endpoint + " took no part";
     return;
@@ -169,9 +171,9 @@ void FaultySampler::break_down(const Place& place, Sampled& answer, Deadline unt
   answer.why = fault_.endpoint + ": simulated fault: the device failed";
 }
 
-/// Returns whether the next sample is slow.
-bool FaultySampler::is_slow(std::size_t cells_at_once, bool in_phase) {
-  if (fault_.kind == Kind::shared) return cells_at_once > 1;
+/// Returns whether a sample is slow. in_phase: whether `phases` is in a slow phase.
+bool FaultySampler::is_slow(std::size_t concurrent_cells, bool in_phase) {
+  if (fault_.kind == Kind::shared) return concurrent_cells > 1;
   if (fault_.kind == Kind::intermittent) return std::bernoulli_distribution(fault_.share)(random_);
   return fault_.kind != Kind::phases || in_phase;
 }
@@ -193,13 +195,14 @@ std::vector<Sampled> FaultySampler::sample(const Round& round, const SampleRule&
           if (fault_.touches(paths[way])) slow_down(sample.ways[way]);
       }
     }
-    if (fault_.kind == Kind::corrupt && !sampler_.makes_wrong(round[k]) && poisons(round[k])) poison(round[k], answer);
+    if (fault_.kind == Kind::corrupt && !sampler_.simulates_corruption(round[k]) && receives_corruption(round[k]))
+      corrupt(round[k], answer);
   }
   return answers;
 }
 
-/// For cells that compare data once for all samples, all samples are wrong.
-void FaultySampler::poison(const Place& place, Sampled& answer) {
+/// Marks samples as wrong. A cell whose data is compared once, after all samples, becomes wrong as a whole.
+void FaultySampler::corrupt(const Place& place, Sampled& answer) {
   if (!answer.verified || answer.status != CellStatus::ok) return;
   const std::uint64_t samples = answer.samples.size();
   std::uint64_t& before = seen_[place];
@@ -213,10 +216,10 @@ void FaultySampler::poison(const Place& place, Sampled& answer) {
   answer.why = wrong_samples_text(answer.coverage) + answer.why;
 }
 
-/// Returns whether data of the cell arrives at the corrupted endpoint.
-bool FaultySampler::poisons(const Place& place) const {
+/// Returns whether the fault changes any copy of the cell.
+bool FaultySampler::receives_corruption(const Place& place) const {
   const auto paths = sampler_.paths(place);
-  return std::any_of(paths.begin(), paths.end(), [this](const Path& path) { return fault_.has(path); });
+  return std::any_of(paths.begin(), paths.end(), [this](const Path& path) { return fault_.affects(path); });
 }
 
 std::vector<DeviceState> FaultyMachine::device_states() {
@@ -227,7 +230,7 @@ std::vector<DeviceState> FaultyMachine::device_states() {
       all.begin(), all.end(), [](const Endpoint& endpoint) { return endpoint.kind == EndpointKind::device; }));
   if (states.size() < devices) states.resize(devices);
   for (std::size_t e = 0; e < devices; ++e)
-    if (fault_.is_of(all[e].label)) states[e].counters["nvlink_replay"] += counted * times_asked_;
+    if (fault_.is_at(all[e].label)) states[e].counters["nvlink_replay"] += errors_per_poll * times_asked_;
   ++times_asked_;
   return states;
 }
@@ -240,14 +243,14 @@ std::vector<std::string> FaultyMachine::throttle_reasons() {
 
 std::string SimulatedFault::text() const {
   for (const auto& [known, name] : kinds)
-    if (known == kind) return std::string(name) + terms + ":" + endpoint;
+    if (known == kind) return std::string(name) + parameters + ":" + endpoint;
   return endpoint;
 }
 
-std::string simulated_fault_kinds(bool of_all) {
+std::string simulated_fault_kinds(bool only_serial) {
   std::vector<std::string> names;
   for (const auto& [kind, name] : kinds)
-    if (!of_all || SimulatedFault{kind, ""}.is_of_all(true)) names.emplace_back(name);
+    if (!only_serial || SimulatedFault{kind, ""}.can_be_serial(true)) names.emplace_back(name);
   return join(names);
 }
 
@@ -257,7 +260,7 @@ SimulatedFault parse_simulated_fault(std::string_view text) {
   for (const auto& [kind, name] : kinds) {
     if (word != name || colon == std::string_view::npos || colon + 1 >= text.size()) continue;
     SimulatedFault fault{kind, std::string(text.substr(colon + 1))};
-    set_terms(text.substr(word.size(), colon - word.size()), fault);
+    set_parameters(text.substr(word.size(), colon - word.size()), fault);
     return fault;
   }
   throw BadInput("--simulate-fault '" + std::string(text) +

@@ -13,7 +13,7 @@ void put_parts(MatrixResult& result, const Place& at, const CellValue& cell) {
 
 }  // namespace
 
-std::vector<Place> places_of(const MatrixResult& result, const Place& place) {
+std::vector<Place> value_places(const MatrixResult& result, const Place& place) {
   const bool twice = result.metric == Metric::bidirectional && !result.triangle && result.rows == result.columns;
   if (!twice) return {place};
   return {place, {place.column, place.row}};
@@ -22,7 +22,7 @@ std::vector<Place> places_of(const MatrixResult& result, const Place& place) {
 void ResultStore::put(const Place& place, const CellValue& cell) {
   change([&](MatrixResult& result) {
     if (verified_.empty()) verified_ = Matrix<bool>(result.rows.size(), result.columns.size());
-    const std::vector<Place> all = places_of(result, place);
+    const std::vector<Place> all = value_places(result, place);
     for (std::size_t way = 0; way < all.size(); ++way) {
       const auto& [r, c] = all[way];
       CellStatus& status = result.status(r, c);
@@ -49,7 +49,7 @@ void ResultStore::put(const Place& place, const CellValue& cell) {
 
 void ResultStore::mark(const Place& place, CellStatus status) {
   change([&](MatrixResult& result) {
-    for (const auto& [r, c] : places_of(result, place)) {
+    for (const auto& [r, c] : value_places(result, place)) {
       const bool has_value = result.values(r, c).has_value();
       if (result.status(r, c) == CellStatus::corrupt || (has_value && status != CellStatus::corrupt)) continue;
       result.status(r, c) = status;
@@ -60,7 +60,7 @@ void ResultStore::mark(const Place& place, CellStatus status) {
 
 void ResultStore::fail(const Place& place, CellStatus status) {
   change([&](MatrixResult& result) {
-    for (const auto& [r, c] : places_of(result, place)) {
+    for (const auto& [r, c] : value_places(result, place)) {
       if (result.status(r, c) == CellStatus::corrupt) continue;
       result.status(r, c) = status;
       result.values(r, c) = result.low(r, c) = result.high(r, c) = std::nullopt;
@@ -76,15 +76,15 @@ void ResultStore::fail(const Place& place, CellStatus status) {
 }
 
 std::optional<double> ResultStore::value(const Place& place) const {
-  return record_.look([&](const Record& record) { return record.results.back().values(place.row, place.column); });
+  return record_.read([&](const Record& record) { return record.results.back().values(place.row, place.column); });
 }
 
 CellStatus ResultStore::status(const Place& place) const {
-  return record_.look([&](const Record& record) { return record.results.back().status(place.row, place.column); });
+  return record_.read([&](const Record& record) { return record.results.back().status(place.row, place.column); });
 }
 
 std::optional<Interval> ResultStore::interval(const Place& place) const {
-  return record_.look([&](const Record& record) -> std::optional<Interval> {
+  return record_.read([&](const Record& record) -> std::optional<Interval> {
     const MatrixResult& result = record.results.back();
     const auto low = result.low(place.row, place.column), high = result.high(place.row, place.column);
     if (!low || !high) return std::nullopt;
@@ -92,9 +92,10 @@ std::optional<Interval> ResultStore::interval(const Place& place) const {
   });
 }
 
-void ResultStore::lose(const Lost& endpoint) {
+void ResultStore::add_lost(const Lost& endpoint) {
   record_.change([&](Record& record) {
-    if (std::ranges::find(record.lost, endpoint.label, &Lost::label) == record.lost.end())  // of an earlier matrix
+    if (std::ranges::find(record.lost, endpoint.label, &Lost::label) ==
+        record.lost.end())  // an earlier matrix may have added it
       record.lost.push_back(endpoint);
   });
 }

@@ -11,11 +11,10 @@
 namespace linkmatrix {
 namespace {
 
-/// Error of a term: three differences, squares, the inverse root and its cube. The GPU's inverse root is off by
-/// one.
+/// Roundings per term: three differences, squares, the inverse root (one more on GPUs) and its cube.
 constexpr double roundings = 8;
-/// Energy change of one step by the precision of positions, in units of the energy, and that of leapfrog in the steps
-/// of `check_drift`. A force with a wrong sign or without a tenth of the bodies changes the energy by 1e-4.
+/// Relative energy change per step by the precision of positions, and by leapfrog in drift_steps. For comparison: a
+/// force with a wrong sign, or without a tenth of the bodies, changes the energy by 1e-4.
 constexpr double drift_of_float = 2e-6, drift_of_double = 1e-8;
 constexpr std::size_t rows_between_clock_reads = 64;
 
@@ -24,7 +23,7 @@ double epsilon(Precision precision) {
                                      : std::numeric_limits<double>::epsilon();
 }
 
-/// Numbers of bodies of a part, the first and the last among them, evenly.
+/// Returns evenly spaced bodies of a part, including the first and the last.
 std::vector<std::uint64_t> chosen_of(std::uint64_t count, std::uint64_t most) {
   std::vector<std::uint64_t> chosen;
   const std::uint64_t n = std::min(count, std::max<std::uint64_t>(most, 2));
@@ -33,7 +32,7 @@ std::vector<std::uint64_t> chosen_of(std::uint64_t count, std::uint64_t most) {
 }
 
 std::uint64_t digest_of(std::span<const Vector4<double>> places) {
-  std::uint64_t digest = 0xcbf29ce484222325;  // FNV-1a, a word at a time
+  std::uint64_t digest = 0xcbf29ce484222325;  // FNV-1a by words
   const auto take = [&digest](double value) {
     digest = (digest ^ std::bit_cast<std::uint64_t>(value)) * 0x100000001b3;
   };
@@ -43,7 +42,7 @@ std::uint64_t digest_of(std::span<const Vector4<double>> places) {
 
 double length(double x, double y, double z) { return std::sqrt(x * x + y * y + z * z); }
 
-/// Compares the accelerations of bodies of one part in a step that has just been made.
+/// Compares the accelerations of some bodies of one part in the last step.
 class Comparison {
  public:
   Comparison(const NbodyCase& wanted, int part, double interactions)
@@ -68,7 +67,7 @@ class Comparison {
                                   gained(&Vector4<double>::z) - want.z) /
                            (want.w * tolerated);
       ++found.compared;
-      if (!(error <= 1)) ++found.wrong;  // NaN too
+      if (!(error <= 1)) ++found.wrong;  // also counts NaN
       if (!(error <= found.worst)) found.worst = error;
     }
   }
@@ -90,7 +89,7 @@ void add_momentum(std::span<const Vector4<double>> places, std::span<const Vecto
   }
 }
 
-/// Energy of the bodies of one part: their share of the potential of all pairs, and their kinetic energy.
+/// Returns the energy of one part's bodies: kinetic energy, and half of the potential with all bodies.
 double energy_of(std::span<const Vector4<double>> places, std::span<const Vector4<double>> velocities,
                  std::uint64_t place, Deadline deadline) {
   double energy = 0;
@@ -126,7 +125,7 @@ double tolerated_error(Precision precision, std::uint64_t bodies) {
 }
 
 double tolerated_momentum(Precision precision, std::uint64_t bodies) {
-  // each body's error is its own, and velocities are sums of a few accelerations
+  // errors of bodies are independent, and velocities are sums of few accelerations
   return tolerated_error(precision, bodies) * roundings;
 }
 

@@ -9,7 +9,7 @@
 
 namespace linkmatrix {
 
-/// A simulation in the precision of the last prepared case. The memory of the previous precision is released first.
+/// A simulation with the precision of the last prepared case. prepare() first releases the previous simulation.
 class EitherPrecision final : public Simulation {
  public:
   using Make = std::function<std::unique_ptr<Simulation>(Precision)>;
@@ -32,7 +32,7 @@ class EitherPrecision final : public Simulation {
   std::unique_ptr<Simulation> now_;
 };
 
-/// Content of devices, as numbers that represent every value of both precisions.
+/// Converts positions or velocities to double precision.
 template <class T>
 std::vector<Vector4<double>> as_double(const Vector4<T>* from, std::uint64_t count) {
   std::vector<Vector4<double>> out;
@@ -41,7 +41,7 @@ std::vector<Vector4<double>> as_double(const Vector4<T>* from, std::uint64_t cou
   return out;
 }
 
-/// Places the bodies of a part at their initial positions. Places after the last body have no mass.
+/// Sets the initial positions of a part. Slots after its last body get no mass. positions: all parts, as in Split.
 template <class T>
 void put_first_positions(const Split& split, int part, Vector4<T>* positions) {
   const std::uint64_t first = split.first(part), count = split.count(part);

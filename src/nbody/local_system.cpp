@@ -34,20 +34,20 @@ class LocalSystem final : public NbodySystem {
     return guarded(
         [&](NbodyAnswer& answer) { answer.seconds = parts_.simulation->run(steps, {}, Deadline::in(seconds)); });
   }
-  NbodyAnswer find(Proof wanted_proof, double interactions, double seconds, Findings& found) override {
+  NbodyAnswer verify_once(Proof wanted_proof, double interactions, double seconds, Findings& found) override {
     return guarded([&](NbodyAnswer&) {
-      find_in(*parts_.simulation, prepared_, wanted_proof, interactions, Deadline::in(seconds), found);
+      verify_parts(*parts_.simulation, prepared_, wanted_proof, interactions, Deadline::in(seconds), found);
     });
   }
 
-  std::optional<CellStatus> lost_as(int devices) const override {
+  std::optional<CellStatus> lost_status(int devices) const override {
     return devices > first_lost_ ? lost_as_ : std::nullopt;
   }
   std::vector<Lost> take_lost() override { return std::exchange(lost_, {}); }
 
  private:
-  /// A failed device takes no further part, nor do the devices after it, because their simulations include it. If no
-  /// device is named, or if one still runs with its memory, all are lost.
+  /// Records lost devices. The devices after a lost device are lost too, because their simulations include it. If the
+  /// failed device is unknown, or if threads still use the memory, all are lost.
   NbodyAnswer guarded(const std::function<void(NbodyAnswer&)>& work) {
     NbodyAnswer answer = answer_of(work);
     const bool is_late = answer.status == CellStatus::timeout && parts_.memory == Memory::host;  // threads have left
@@ -70,7 +70,7 @@ class LocalSystem final : public NbodySystem {
   NbodyCase prepared_;
   std::vector<Lost> lost_;
   std::optional<CellStatus> lost_as_;
-  int first_lost_ = 0;  ///< of the devices, where any is
+  int first_lost_ = 0;  ///< index of the first lost device, if any is lost
 };
 
 }  // namespace
@@ -91,8 +91,8 @@ NbodyAnswer answer_of(const std::function<void(NbodyAnswer&)>& work) {
   return answer;
 }
 
-void find_in(Simulation& simulation, const NbodyCase& prepared, Proof wanted_proof, double interactions,
-             Deadline deadline, Findings& found) {
+void verify_parts(Simulation& simulation, const NbodyCase& prepared, Proof wanted_proof, double interactions,
+                  Deadline deadline, Findings& found) {
   found = wanted_proof == Proof::drift ? check_drift(simulation, prepared, drift_steps, deadline)
                                        : check_steps(simulation, prepared, interactions, deadline);
 }

@@ -26,18 +26,18 @@ struct Words<Scaling> {
   static constexpr std::array table{std::pair{Scaling::strong, "strong"}, std::pair{Scaling::weak, "weak"}};
 };
 
-/// A number of bodies on a number of devices: plain data, sent as bytes between the ranks of one build.
+/// A number of bodies on a number of devices. Trivially copyable: ranks of one build send it as bytes.
 struct NbodyCase {
   Precision precision = Precision::f32;
   std::uint64_t bodies = 0;
   int devices = 1;
 };
 
-/// Bytes of a position with mass, which devices exchange.
+/// Returns the bytes of a position with mass.
 constexpr std::uint64_t bytes_of_body(Precision precision) { return precision == Precision::f32 ? 16 : 32; }
 
-/// Operations per interaction, as in nbody of the CUDA samples; square root and division count more in double
-/// precision.
+/// Returns the operations per interaction, as in nbody of the CUDA samples. Square root and division count more in
+/// double precision.
 constexpr double flop_of_interaction(Precision precision) { return precision == Precision::f32 ? 20 : 30; }
 
 /// Returns the operations of one step: every body with every body, including itself.

@@ -6,15 +6,15 @@
 namespace linkmatrix {
 namespace {
 
-constexpr double sample_seconds = 0.02;  // that devices begin some µs apart is a thousandth of it
-constexpr double most_steps = 1000;      // more would wait in a device's queue
-constexpr double long_step = 1;          // seconds of a first step that needs no other before it: loading kernels is ms
+constexpr double sample_seconds = 0.02;  // minimum; devices start some µs apart, a thousandth of it
+constexpr double most_steps = 1000;      // more would block in a device's queue
+constexpr double long_step = 1;          // a first step of this many seconds needs no warm-up; loading kernels takes ms
 
 int steps_for(double seconds) {
   return static_cast<int>(std::clamp(std::ceil(sample_seconds / std::max(seconds, 1e-9)), 1.0, most_steps));
 }
 
-/// Returns whether the answer is valid; otherwise the sampling has failed with its reason.
+/// Returns whether the answer is valid. Otherwise copies its status and reason to `sampled`.
 bool is_ok(const NbodyAnswer& answer, Sampled& sampled) {
   if (answer.status == CellStatus::ok) return true;
   if (answer.status != CellStatus::corrupt) sampled = {};
@@ -59,14 +59,14 @@ Sampled NbodySampler::sample_one(const NbodyCase& wanted, const SampleRule& rule
   const NbodyAnswer warm = system_.run(1, left());
   if (!is_ok(warm, sampled)) return sampled;
   int steps = steps_ > 0 ? steps_ : steps_for(warm.seconds);
-  sampled.bytes = flop_of_step(wanted);  // for a computation rate, this replaces the bytes of a transfer
+  sampled.bytes = flop_of_step(wanted);  // operations instead of bytes, for Metric::compute
   if (warm.seconds >= long_step && steps == 1) add(sampled, warm.seconds);
   sampled.transfers = steps;
   while (sampled.samples.empty() ||
          (!rule.stop.done(values_of(Metric::compute, sampled), seconds_since(began)) && !rule.enough.passed())) {
     const NbodyAnswer answer = system_.run(steps, left());
     if (!is_ok(answer, sampled)) return sampled;
-    // The first step is slower than all others, so its time is overestimated.
+    // The first step is slower, so measure again with its estimate.
     if (const int more = steps_for(answer.seconds / steps);
         steps_ == 0 && sampled.samples.empty() && more >= 2 * steps) {
       sampled.transfers = steps = more;

@@ -9,12 +9,12 @@
 
 namespace linkmatrix {
 
-/// Samples one number of bodies on several numbers of devices, each a cell, serially.
+/// Samples one number of bodies on several numbers of devices. Each number of devices is a cell. One cell at a time.
 class NbodySampler final : public Sampler {
  public:
   using Cases = std::map<Place, NbodyCase>;
 
-  /// steps: steps per sample; 0: automatic.
+  /// steps: steps per sample; 0: chosen by their duration.
   NbodySampler(NbodySystem& system, Cases cases, int steps)
       : system_{system}, cases_{std::move(cases)}, steps_{steps} {}
 
@@ -22,10 +22,10 @@ class NbodySampler final : public Sampler {
   std::vector<int> resources(const Place&) const override { return {0}; }
   /// Returns paths from each device to the next; for a single device, to itself.
   std::vector<Path> paths(const Place& place) const override;
-  bool is_there(const Place& place) const override { return !system_.lost_as(cases_.at(place).devices); }
+  bool is_available(const Place& place) const override { return !system_.lost_status(cases_.at(place).devices); }
   bool needs_all(const Place&) const override { return true; }
-  CellStatus lost_as(const Place& place) const override {
-    return system_.lost_as(cases_.at(place).devices).value_or(CellStatus::error);
+  CellStatus lost_status(const Place& place) const override {
+    return system_.lost_status(cases_.at(place).devices).value_or(CellStatus::error);
   }
   std::vector<Lost> take_lost() override { return system_.take_lost(); }
   Sensitivity sensitivity() const override { return {least_, most_}; }

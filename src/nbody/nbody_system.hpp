@@ -16,23 +16,23 @@
 
 namespace linkmatrix {
 
-/// Result of one operation of all devices of a simulation.
+/// Result of an operation on all devices of a simulation.
 struct NbodyAnswer {
   CellStatus status = CellStatus::ok;  ///< ok, corrupt, timeout or error
   std::string why{};                   ///< one sentence if not ok
   double seconds = 0;                  ///< duration of a run on the slowest device
 };
 
-/// Type of verification.
+/// Type of verification: check_steps() or check_drift().
 enum class Proof { steps, drift };
 
-/// All devices, as seen by the controlling process. A simulation on n devices uses the first n.
+/// All devices, as seen by the process that measures. A simulation on n devices uses the first n.
 class NbodySystem {
  public:
   virtual ~NbodySystem() = default;
 
   virtual Machine& machine() = 0;
-  /// Returns the devices as endpoints, in their order.
+  /// Returns the endpoint labels of the devices, in order.
   virtual std::vector<std::string> devices() const = 0;
   virtual Memory memory() const = 0;
   /// Returns how devices exchange positions.
@@ -40,18 +40,20 @@ class NbodySystem {
   /// Returns how steps are timed, as in the record.
   virtual std::string timing() const = 0;
 
-  /// Prepares a case; later calls run and verify the last prepared one. Throws BadInput if memory is insufficient.
+  /// Prepares a case for run() and find(). seconds: time limit, also below. Throws BadInput if memory is insufficient.
   virtual NbodyAnswer prepare(const NbodyCase& wanted, double seconds) = 0;
+  /// Makes `steps` steps of the prepared case.
   virtual NbodyAnswer run(int steps, double seconds) = 0;
-  /// interactions: of all devices together; see check_steps().
-  virtual NbodyAnswer find(Proof wanted_proof, double interactions, double seconds, Findings& found) = 0;
+  /// Verifies the prepared case on all devices. found: sum of their results. interactions: limit for all devices
+  /// together, see check_steps().
+  virtual NbodyAnswer verify_once(Proof wanted_proof, double interactions, double seconds, Findings& found) = 0;
 
-  /// Verifies the prepared case, and once per number of devices and precision all bodies of a small case and the drift
-  /// of its energy. Afterwards no case is prepared.
+  /// Verifies steps of the prepared case. Also verifies all bodies and the energy of small_case(), once per precision
+  /// and number of devices. Afterwards no case is prepared.
   NbodyAnswer verify(const NbodyCase& prepared, double seconds);
 
-  /// Returns the status of all cells with this number of devices after a loss; nothing if all are available.
-  virtual std::optional<CellStatus> lost_as(int devices) const = 0;
+  /// Returns the status of cells with this number of devices after a loss; nothing if these devices are available.
+  virtual std::optional<CellStatus> lost_status(int devices) const = 0;
   virtual std::vector<Lost> take_lost() = 0;
 
  private:

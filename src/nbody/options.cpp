@@ -12,15 +12,15 @@ namespace {
 
 constexpr int most_bodies = 100'000'000;
 constexpr int most_devices = 1 << 20;
-/// Devices wait for each other in every step, so the times are noisier than those of copies.
+/// Default target. Larger than for copies, because devices wait for each other in every step.
 constexpr double default_target = 0.01;
 constexpr double default_patience = 0.1;
-/// Time limit of one number of bodies: seven steps of a million bodies on one current device, or one step of four
+/// Default time limit per number of bodies: seven steps of one million bodies on one GPU of 2025, or one of four
 /// million.
 constexpr double default_max_seconds = 10;
 constexpr double default_cell_timeout = 120;
 
-using Condition = OptionCondition<NbodyOptions, bool>;  // whether it has ranks
+using Condition = OptionCondition<NbodyOptions, bool>;  // bool: whether the run has ranks
 using Row = OptionRow<NbodyOptions, bool>;
 
 constexpr Condition of_one_process{[](auto&, auto& ranks) { return !ranks; },

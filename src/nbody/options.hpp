@@ -23,7 +23,7 @@ struct NbodyOptions : ProgramOptions {
   std::vector<Precision> precisions{Precision::f32};
   std::vector<Scaling> scalings{Scaling::strong};
   std::vector<NbodySeries> named;  ///< --testcase
-  std::vector<int> counts;         ///< numbers of devices; empty: powers of two, and all
+  std::vector<int> counts;         ///< numbers of devices; empty: usual_counts()
   std::vector<int> devices;        ///< empty: all
   std::optional<Memory> memory;    ///< memory of ranks
   int steps = 0;                   ///< steps per sample; 0: automatic
@@ -43,7 +43,7 @@ struct Words<NbodyOptions::On> {
 /// Parses the command line. Throws BadInput.
 NbodyOptions parse_nbody_options(std::span<char* const> arguments);
 
-/// Throws BadInput for the first given option without effect in a run with or without ranks.
+/// Throws BadInput for the first given option that has no effect in the run. has_ranks: whether the run has MPI ranks.
 void refuse_unused(const NbodyOptions& options, bool has_ranks);
 
 std::string nbody_help();

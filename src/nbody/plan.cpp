@@ -31,7 +31,7 @@ std::vector<NbodySeries> nbody_series() {
 }
 
 std::vector<NbodySeries> named_series(std::string_view names) {
-  return named_in(nbody_series(), split(names, ','), &NbodySeries::name);
+  return select_by_name(nbody_series(), split(names, ','), &NbodySeries::name);
 }
 
 std::string nbody_list() {
@@ -79,7 +79,7 @@ MatrixResult result_of(const NbodyPlan& plan, const NbodySampler::Cases& cases, 
   MatrixResult result;
   std::vector<std::string> columns;
   for (const auto& [place, wanted] : cases) columns.push_back(column_of(wanted.devices));
-  result.shape({"all"}, columns);
+  result.set_labels({"all"}, columns);
   result.testcase = plan.series.name();
   result.metric = Metric::compute;
   result.quantity = "compute rate";
@@ -90,7 +90,8 @@ MatrixResult result_of(const NbodyPlan& plan, const NbodySampler::Cases& cases, 
   result.size_bytes = plan.bodies * bytes_of_body(plan.series.precision);
   for (const auto& [place, wanted] : cases) {
     result.status(place.row, place.column) = CellStatus::not_run;
-    result.link_class(place.row, place.column) = columns[place.column];  // the one is no measure of the other
+    result.link_class(place.row, place.column) =
+        columns[place.column];  // separate classes, so that columns are not compared
     result.part(std::string(bodies_part), "bodies", "bodies")(place.row, place.column) =
         static_cast<double>(wanted.bodies);
   }

@@ -12,7 +12,7 @@
 
 namespace linkmatrix {
 
-/// A precision and a scaling, with their name on the command line and in the record.
+/// A test case: a precision and a scaling.
 struct NbodySeries {
   Precision precision = Precision::f32;
   Scaling scaling = Scaling::strong;
@@ -36,8 +36,8 @@ struct NbodyPlan {
   std::uint64_t bodies = 0;
 };
 
-/// Returns the default numbers of bodies on GPUs (device memory) or on cores (host memory), ascending. Two H200 compute
-/// 2^18, 2^20 and 2^22 bodies at the same rate (81 TFLOP/s), and 2^22 bodies took 51 s of 63 s.
+/// Returns the default numbers of bodies on GPUs (Memory::device) or cores (Memory::host), ascending. On GPUs up to
+/// 2^20: two H200 have the same rate with 2^18, 2^20 and 2^22 bodies (81 TFLOP/s), and 2^22 took 51 s of 63 s.
 std::vector<std::uint64_t> default_bodies(Memory memory);
 
 /// Returns 1, 2, 4 … and the number of all devices.
@@ -49,7 +49,7 @@ std::string column_of(int devices);
 /// Returns the bodies of a plan on a number of devices.
 std::uint64_t bodies_on(const NbodyPlan& plan, int devices);
 
-/// Throws BadInput if a device would have less than one tile of bodies.
+/// Throws BadInput if a device would have less than one tile of bodies. counts: numbers of devices.
 void refuse_too_few_bodies(const NbodyPlan& plan, const std::vector<int>& counts);
 
 /// Returns the simulation of each cell: row 0, and one column per number of devices.
@@ -58,11 +58,11 @@ NbodySampler::Cases cases_of(const NbodyPlan& plan, const std::vector<int>& coun
 /// Returns the result of a plan, described but not yet measured.
 MatrixResult result_of(const NbodyPlan& plan, const NbodySampler::Cases& cases, const NbodySystem& system);
 
-/// Adds bodies, time of a step, speedup over the first number of devices, and efficiency: the rate divided by the same
-/// multiple of the first rate.
+/// Adds the parts bodies, time of a step, speedup and efficiency. Speedup: rate / rate of the first column. Efficiency:
+/// speedup / (devices / devices of the first column).
 void add_figures(const NbodySampler::Cases& cases, MatrixResult& result);
 
-/// Returns a table of all numbers of bodies of one precision and scaling, one per line.
+/// Returns a table of the results of one precision and scaling, one number of bodies per line.
 std::string scaling_table(const std::vector<MatrixResult>& results);
 
 }  // namespace linkmatrix

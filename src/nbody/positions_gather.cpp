@@ -3,7 +3,7 @@
 namespace linkmatrix {
 namespace {
 
-constexpr std::uint64_t bytes_of_unit = 256 * 16;  // a tile of floats: MPI counts up to 2147483647 of them
+constexpr std::uint64_t bytes_of_unit = 256 * 16;  // one tile; MPI counts at most 2147483647 units
 
 }  // namespace
 
@@ -36,7 +36,7 @@ void PositionsGather::gather(void* memory, std::uint64_t bytes, Deadline deadlin
   MPI_Request request = MPI_REQUEST_NULL;
   const int units = static_cast<int>(bytes / bytes_of_unit);
   const int status = MPI_Iallgather(MPI_IN_PLACE, 0, unit, memory, units, unit, now_, &request);
-  MPI_Type_free(&unit);  // after the transfers in progress have ended
+  MPI_Type_free(&unit);  // MPI frees it after pending transfers
   ranks::check_mpi(status, rank(), "MPI_Iallgather");
   mpi_.wait_for_all(request, "not all positions arrived in time", deadline);
 }

@@ -10,22 +10,22 @@
 
 namespace linkmatrix {
 
-/// Gathers the parts of all ranks of a simulation on all its ranks, which are the first ranks of the job. Only these
-/// call it.
+/// Gathers the positions of all ranks of a simulation on each of them (MPI all-gather). The ranks of a simulation are
+/// the first ranks of the job, and only they make these calls.
 class PositionsGather {
  public:
   explicit PositionsGather(ranks::Communicator& mpi) : mpi_{mpi} {}
   PositionsGather(const PositionsGather&) = delete;
   PositionsGather& operator=(const PositionsGather&) = delete;
 
-  /// Sets the number of participating ranks: the devices of the simulation.
+  /// Sets the number of participating ranks.
   void prepare(int ranks);
 
   /// Waits for all participating ranks.
   void meet(Deadline deadline);
 
-  /// Gathers the parts. memory: one part of `bytes` per rank; this rank's part is filled. Throws TimedOut if another
-  /// rank does not arrive.
+  /// Gathers the parts. memory: one part of `bytes` bytes per rank, of which this rank's part is filled. Throws
+  /// TimedOut if another rank does not take part.
   void gather(void* memory, std::uint64_t bytes, Deadline deadline);
 
   int rank() const { return mpi_.rank(); }
@@ -33,7 +33,7 @@ class PositionsGather {
  private:
   ranks::Communicator& mpi_;
   std::map<int, MPI_Comm> made_;  ///< communicators by number of ranks; MPI_Finalize frees them
-  MPI_Comm now_ = MPI_COMM_NULL;
+  MPI_Comm now_ = MPI_COMM_NULL;  ///< communicator of prepare()
 };
 
 }  // namespace linkmatrix

@@ -23,7 +23,7 @@ using ranks::unpack;
 
 enum class Order : int { prepare, run, find };
 
-/// Requests of rank 0 to the participating ranks including itself, and their replies: plain data.
+/// Requests of rank 0 to the participating ranks, including itself, and their replies. Trivially copyable.
 struct Question {
   Order order = Order::run;
   NbodyCase wanted{};
@@ -44,7 +44,7 @@ ranks::Answerer answerer(std::shared_ptr<Simulation> simulation) {
     if (question.order == Order::prepare) simulation->prepare(question.wanted, deadline);
     if (question.order == Order::run) reply.seconds = simulation->run(question.steps, {}, deadline);
     if (question.order == Order::find)
-      find_in(*simulation, question.wanted, question.proof, question.interactions, deadline, reply.found);
+      verify_parts(*simulation, question.wanted, question.proof, question.interactions, deadline, reply.found);
     return pack(reply);
   };
 }
@@ -68,7 +68,7 @@ class RankSystem final : public NbodySystem {
     Findings none;
     return ask({.order = Order::run, .wanted = prepared_, .steps = steps, .seconds = seconds}, none);
   }
-  NbodyAnswer find(Proof wanted_proof, double interactions, double seconds, Findings& found) override {
+  NbodyAnswer verify_once(Proof wanted_proof, double interactions, double seconds, Findings& found) override {
     return ask({.order = Order::find,
                 .wanted = prepared_,
                 .proof = wanted_proof,
@@ -77,11 +77,11 @@ class RankSystem final : public NbodySystem {
                found);
   }
 
-  std::optional<CellStatus> lost_as(int) const override { return lost_as_; }
+  std::optional<CellStatus> lost_status(int) const override { return lost_as_; }
   std::vector<Lost> take_lost() override { return network_->take_lost(); }
 
  private:
-  /// Sends a request to all ranks of the case including this one. If a rank fails, the request has failed for all.
+  /// Sends a request to all ranks of the case, including this one. If one rank fails, the request fails.
   NbodyAnswer ask(const Question& question, Findings& found) {
     NbodyAnswer all;
     const auto take = [&](std::span<const std::byte> bytes) {
@@ -98,7 +98,7 @@ class RankSystem final : public NbodySystem {
 
   std::unique_ptr<ranks::Network> network_;
   NbodyCase prepared_;
-  /// Ranks that failed or were given up may be anywhere in a step: no other can begin.
+  /// After a failure, ranks may still be inside a step, so no further step can run.
   std::optional<CellStatus> lost_as_;
 };
 
@@ -143,7 +143,7 @@ class RankSimulation final : public Simulation {
   bool odd_ = false;
 };
 
-/// Creates this rank's part of a simulation, on the core that the rank runs on. MPI gathers the positions.
+/// Creates this rank's part of a simulation on the rank's core. MPI gathers the positions.
 std::shared_ptr<Simulation> make_rank_simulation(ranks::Communicator& mpi) {
   const auto gather = std::make_shared<PositionsGather>(mpi);
   return std::make_shared<EitherPrecision>([gather](Precision precision) -> std::unique_ptr<Simulation> {

@@ -22,7 +22,7 @@
 namespace linkmatrix {
 namespace {
 
-/// A default number of bodies is omitted if a step would take more than this multiple of --max-time.
+/// A default number of bodies is skipped if a step would take more than this multiple of --max-time.
 constexpr double most_max_times = 3;
 
 std::string formatted_seconds(double seconds) {
@@ -82,7 +82,7 @@ class NbodyRun final : public ProgramRun {
       : ProgramRun("nbody_scaling", options, supervisor), options_{options} {}
 
  private:
-  /// Refuses impossible cases before anything is printed.
+  /// Throws BadInput for impossible cases, before anything is printed.
   void start() override {
     refuse_unused(options_, started_by_mpirun());
     system_ = choose_nbody_system(options_);
@@ -119,7 +119,7 @@ class NbodyRun final : public ProgramRun {
     return options_.counts;
   }
 
-  /// Default numbers of bodies fit the devices: each device has at least one tile.
+  /// Returns the default numbers of bodies with at least one tile per device.
   std::vector<std::uint64_t> bodies_wanted() const {
     if (!options_.bodies.empty()) return options_.bodies;
     std::vector<std::uint64_t> bodies = default_bodies(system_->memory());
@@ -135,7 +135,8 @@ class NbodyRun final : public ProgramRun {
     const NbodySampler::Cases cases = cases_of(any, numbers_);
     const NbodySampler sampler(*system_, cases, 0);
     const bool has = std::ranges::any_of(cases, [&](const auto& one) {
-      return std::ranges::any_of(sampler.paths(one.first), [&](const Path& path) { return options_.fault->has(path); });
+      return std::ranges::any_of(sampler.paths(one.first),
+                                 [&](const Path& path) { return options_.fault->affects(path); });
     });
     if (!has)
       throw BadInput("--simulate-fault " + options_.fault->text() +
@@ -149,16 +150,16 @@ class NbodyRun final : public ProgramRun {
       if (options_.bodies.empty() && results() > first && takes_too_long(plan, cases)) continue;
       measure_one(plan, cases);
     }
-    const auto measured = record().look([first](const Record& record) {
+    const auto measured = record().read([first](const Record& record) {
       return std::vector<MatrixResult>(record.results.begin() + static_cast<std::ptrdiff_t>(first),
                                        record.results.end());
     });
     supervisor().print(scaling_table(measured));
   }
 
-  /// Estimates by the rate of the last number of bodies on the fewest devices; more devices are not slower.
+  /// Estimates the seconds of a step from the rate of the last number of bodies on the fewest devices.
   bool takes_too_long(const NbodyPlan& plan, const NbodySampler::Cases& cases) {
-    const auto rate = record().look([](const Record& record) { return record.results.back().values(0, 0); });
+    const auto rate = record().read([](const Record& record) { return record.results.back().values(0, 0); });
     const double most = most_max_times * options_.measure.max_seconds;
     const int fewest = cases.begin()->second.devices;
     const bool fits = std::ranges::all_of(cases, [&](const auto& one) {
@@ -184,8 +185,8 @@ class NbodyRun final : public ProgramRun {
 
   const NbodyOptions& options_;
   std::unique_ptr<NbodySystem> system_;
-  std::vector<int> numbers_;                    ///< of devices
-  std::vector<std::vector<NbodyPlan>> series_;  ///< bodies rising
+  std::vector<int> numbers_;                    ///< measured numbers of devices
+  std::vector<std::vector<NbodyPlan>> series_;  ///< by series: plans with ascending numbers of bodies
 };
 
 }  // namespace

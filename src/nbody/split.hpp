@@ -5,11 +5,11 @@
 
 namespace linkmatrix {
 
-/// Bodies per tile; a device has at least one tile.
+/// Number of bodies per tile.
 constexpr std::uint64_t bodies_of_tile = 256;
 
-/// Layout of bodies in the memory of every device: equal parts of whole tiles, one per device. Unused places contain
-/// bodies without mass, which attract nothing.
+/// Layout of bodies in the memory of every device: one part per device, of equal numbers of whole tiles. Unused slots
+/// at the end of a part contain bodies without mass.
 class Split {
  public:
   Split() = default;
@@ -20,12 +20,13 @@ class Split {
 
   std::uint64_t bodies() const { return bodies_; }
   int parts() const { return static_cast<int>(parts_); }
-  /// Returns the places of a part, and of all parts.
+  /// Returns the number of slots per part (stride), and of all parts (places).
   std::uint64_t stride() const { return stride_; }
   std::uint64_t places() const { return stride_ * parts_; }
-  /// Returns the first place of a part.
+  /// Returns the first slot of a part.
   std::uint64_t place_of(int part) const { return static_cast<std::uint64_t>(part) * stride_; }
-  /// Returns the number of bodies of a part, and the number of its first body. Parts differ by at most one body.
+  /// Returns the number of bodies of a part (count), and the number of its first body (first). Parts differ by at most
+  /// one body.
   std::uint64_t count(int part) const {
     return bodies_ / parts_ + (static_cast<std::uint64_t>(part) < bodies_ % parts_ ? 1 : 0);
   }

@@ -8,7 +8,7 @@
 namespace linkmatrix {
 namespace {
 
-/// Copies that meet at an endpoint have buffers of their own.
+/// Assigns separate buffers to copies of a cell that share an endpoint.
 void assign_slots(std::vector<Copy>& copies) {
   std::map<int, int> sources, destinations;
   for (Copy& copy : copies) {

@@ -9,19 +9,19 @@
 
 namespace linkmatrix {
 
-/// Endpoints of one kind, in the order of the back end.
+/// Endpoints of one kind as rows or columns, in the order of the back end.
 struct Axis {
-  std::vector<int> endpoints;
+  std::vector<int> endpoints;  ///< indices into Machine::endpoints()
   std::vector<std::string> labels;
 };
 
 Axis axis(const Backend& backend, EndpointKind kind);
 
-/// From this size on, a kernel repeats its copy between devices within one launch, as in nvbandwidth. Smaller copies
-/// are separate launches, because the launch is most of their time, and users pay it.
+/// Minimum size at which one kernel launch makes all repeats of a copy between devices, as in nvbandwidth. Smaller
+/// copies are separate launches, because applications also pay for the launch.
 constexpr std::uint64_t looped_bytes = 32 * MiB;
 
-/// Creates the copies of one test case.
+/// Creates the copies of one test case: operator() for one direction, cell() for a whole cell.
 class CopyMaker {
  public:
   CopyMaker(const TestCase& t, const PlanOptions& options, std::uint64_t bytes)
@@ -57,26 +57,26 @@ class CopyMaker {
   bool both_;
 };
 
-/// Returns the cells of every ordered pair, in the order of a round robin schedule, one direction and then the other;
-/// greedy packing reproduces its rounds. A bidirectional pair is one cell with copies in both directions.
+/// Returns the cells of every ordered pair of devices, in the order of a round robin schedule, so that pack_rounds()
+/// reproduces its rounds. A bidirectional pair is one cell.
 std::vector<CopyCell> pair_cells(const TestCase& t, const std::vector<int>& devices, const CopyMaker& copy);
 
-/// Returns the cells of each device with itself: on the diagonal of `rows` rows, or in a single row.
+/// Returns the cells of each device with itself: in a single row if `rows` is 1, else on the diagonal.
 std::vector<CopyCell> local_cells(std::size_t rows, const std::vector<int>& devices, const CopyMaker& copy);
 
-/// Returns the cells of every row and column. With load, all other devices make the same copies with the memory of the
-/// row or column.
+/// Returns a cell for every row and column: copies between host memory and devices. With Load::others, all other
+/// devices make the same copies as background load.
 std::vector<CopyCell> grid_cells(const TestCase& t, const Axis& rows, const Axis& columns, const CopyMaker& copy);
 
-/// Returns one cell per device with the copies from or to all other devices in reach. A device without peers has a cell
-/// without copies.
+/// Returns one cell per device with the copies from (inbound) or to all other devices that it can access. A device
+/// without peers has a cell without copies.
 std::vector<CopyCell> fan_cells(bool inbound, const Backend& backend, const std::vector<int>& devices,
                                 const CopyMaker& copy);
 
-/// Returns whether two devices have access to each other's memory, as far as known.
+/// Returns whether two devices can access each other's memory; true if unknown.
 bool reach_each_other(const Topology& topology, std::size_t a, std::size_t b);
 
-/// Returns rounds in which every device sends and receives: device d to d + shift, for every shift.
+/// Returns rounds in which every device sends and receives: in round s, device d sends to device d + s.
 std::vector<Round> shifts(const std::vector<CopyCell>& cells, std::size_t devices);
 
 }  // namespace linkmatrix

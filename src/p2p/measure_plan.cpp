@@ -12,8 +12,7 @@
 namespace linkmatrix {
 namespace {
 
-/// Returns rounds of cells without a common resource, in the order of the plan. The rounds of a round-robin schedule
-/// are kept.
+/// Packs the cells into rounds without common resources, in the order of the plan.
 std::vector<Round> rounds_of(const std::vector<CopyCell>& cells, const Sampler& sampler) {
   const auto place = [&](std::size_t i) { return Place{cells[i].row, cells[i].column}; };
   std::vector<Round> rounds;
@@ -24,7 +23,7 @@ std::vector<Round> rounds_of(const std::vector<CopyCell>& cells, const Sampler& 
   return rounds;
 }
 
-/// A copy each way for each pair of devices that the plan has copies between.
+/// Returns copies in both directions for each pair of devices in the plan.
 std::vector<CopyCell> bidirectional_cells(const Backend& backend, const Plan& plan) {
   const auto is_device = [&](int endpoint) {
     return backend.endpoints().at(static_cast<std::size_t>(endpoint)).kind == EndpointKind::device;
@@ -49,18 +48,18 @@ Path path_of(const Backend& backend, const Copy& copy) {
   return {label(copy.source), label(copy.destination)};
 }
 
-/// Returns the cells, with the simulated fault of the writers of visibility tests.
+/// Returns the cells with the simulated fault in their visibility tests.
 std::vector<CopyCell> with_write_faults(const Backend& backend, std::vector<CopyCell> cells,
                                         const std::optional<SimulatedFault>& fault) {
   for (CopyCell& cell : cells)
     for (Copy& copy : cell.copies)
-      if (fault && copy.operation == Operation::visibility && fault->has(path_of(backend, copy)))
+      if (fault && copy.operation == Operation::visibility && fault->affects(path_of(backend, copy)))
         copy.write_fault = fault->write_fault();
   return cells;
 }
 
-/// Adapts the options to a visibility test. Its result is the compared words, so its time needs no target unless one
-/// was given. The time is no property of the link, so there are no short samples.
+/// Adapts the options to a visibility test. Its result is the compared words. Its time is no property of the link, so
+/// it has no target (unless one was given) and no short samples.
 MeasureOptions measured_as(const Plan& plan, MeasureOptions how) {
   const bool is_litmus = !plan.cells.empty() && !plan.cells.front().copies.empty() &&
                          plan.cells.front().copies.front().operation == Operation::visibility;
@@ -69,7 +68,7 @@ MeasureOptions measured_as(const Plan& plan, MeasureOptions how) {
   return how;
 }
 
-/// Warms up the links. A failure here occurs again during the measurement and is reported there.
+/// Warms up the links. Ignores failures, because they occur again during the measurement.
 void warm_up(Backend& backend, const std::vector<CopyCell>& cells, const MeasureOptions& how, Deadline deadline) {
   CopySampler copies(backend, cells, Metric::bidirectional, std::max(1, how.warmup), false, deadline);
   for (const Round& round : rounds_of(cells, copies)) {
@@ -92,7 +91,8 @@ void measure_plan(Backend& backend, const Plan& plan, const MeasureOptions& aske
   CopySampler copies(backend, with_write_faults(backend, plan.cells, fault), plan.result.metric, how.warmup, stress,
                      deadline);
   if (fault && fault->kind == SimulatedFault::Kind::corrupt)
-    copies.set_simulated_fault({fault->every, [&](const Copy& copy) { return fault->has(path_of(backend, copy)); }});
+    copies.set_simulated_fault(
+        {fault->every, [&](const Copy& copy) { return fault->affects(path_of(backend, copy)); }});
   std::optional<FaultySampler> faulty;
   if (fault) faulty.emplace(copies, *fault);
   Sampler& sampler = faulty ? static_cast<Sampler&>(*faulty) : copies;
@@ -106,7 +106,7 @@ void measure_plan(Backend& backend, const Plan& plan, const MeasureOptions& aske
 bool has_fault(const Backend& backend, const Plan& plan, const SimulatedFault& fault) {
   return std::any_of(plan.cells.begin(), plan.cells.end(), [&](const CopyCell& cell) {
     return std::any_of(cell.copies.begin(), cell.copies.end(), [&](const Copy& copy) {
-      return !copy.background && fault.has(path_of(backend, copy)) &&
+      return !copy.background && fault.affects(path_of(backend, copy)) &&
              (fault.write_fault() == WriteFault::none || copy.operation == Operation::visibility);
     });
   });

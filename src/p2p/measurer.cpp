@@ -20,9 +20,9 @@
 namespace linkmatrix {
 namespace {
 
-constexpr auto to_be_heard = std::chrono::seconds(3);  // time to print the message before other processes end
+constexpr auto message_time = std::chrono::seconds(3);  // for the first process to print its message
 
-/// Measures with a back end in this process. Each test case is a plan of copies.
+/// Measures with a back end in this process.
 class BackendMeasurer final : public Measurer {
  public:
   BackendMeasurer(std::unique_ptr<Backend> backend, std::uint64_t default_bytes, std::optional<SimulatedFault> fault)
@@ -33,12 +33,12 @@ class BackendMeasurer final : public Measurer {
     return linkmatrix::why_not(t, *backend_, options);
   }
   std::uint64_t default_bytes(const TestCase&) const override { return default_bytes_; }
-  bool has_own_size(const TestCase& t) const override { return t.metric == Metric::latency; }
+  bool has_fixed_size(const TestCase& t) const override { return t.metric == Metric::latency; }
   MatrixResult plan(const TestCase& t, const PlanOptions& options) override {
     plan_ = make_plan(t, *backend_, options);
     return plan_.result;
   }
-  bool has(const SimulatedFault& fault, Concurrency) override { return has_fault(*backend_, plan_, fault); }
+  bool is_affected_by(const SimulatedFault& fault, Concurrency) override { return has_fault(*backend_, plan_, fault); }
   void measure(const MeasureOptions& how, Deadline deadline, Guarded<Record>& record) override {
     if (how.concurrency == Concurrency::bisection || how.concurrency == Concurrency::matchings)
       throw BadInput("--concurrency " + std::string(word(how.concurrency)) +
@@ -56,8 +56,8 @@ class BackendMeasurer final : public Measurer {
   Plan plan_;
 };
 
-/// Returns the back end that fits this machine. A run of host memory instead of GPUs would pass unnoticed, so `note`
-/// gives the reason why no GPU is measured.
+/// Returns the back end for this machine. If it is not cuda, sets `note` to the reason, because a run of host memory
+/// instead of GPUs would otherwise go unnoticed.
 std::string fitting_backend([[maybe_unused]] std::string& note) {
 #ifdef LINKMATRIX_MPI
   if (started_by_mpirun()) return "mpi";
@@ -71,13 +71,13 @@ std::string fitting_backend([[maybe_unused]] std::string& note) {
   return "host";
 }
 
-/// Refuses several processes of one measurement, because each would write the same record. The first process prints the
-/// reason. The others end later and silently, because the first end terminates all.
+/// Throws BadInput if a launcher started several processes, because each would write the same record. The first process
+/// prints the message. The others wait and end silently, because the first end terminates all.
 void refuse_copies(const std::string& backend) {
   if (backend == "mpi" || !started_by_mpirun()) return;
   if (launched_rank() != 0) {
-    (void)!std::freopen("/dev/null", "w", stderr);  // that it is ended is no news
-    std::this_thread::sleep_for(to_be_heard);
+    (void)!std::freopen("/dev/null", "w", stderr);  // no second message
+    std::this_thread::sleep_for(message_time);
     std::_Exit(static_cast<int>(ExitCode::bad_input));
   }
 #ifdef LINKMATRIX_MPI

@@ -17,32 +17,32 @@
 
 namespace linkmatrix {
 
-/// Measures with a back end in one process, or with the ranks of an MPI job.
+/// Plans and measures test cases: with a back end in one process, or with the ranks of an MPI job.
 class Measurer {
  public:
   virtual ~Measurer() = default;
 
   virtual Machine& machine() = 0;
 
-  /// Returns why the test case cannot run here; nothing if it can.
+  /// Returns one sentence on why the test case cannot run here; nothing if it can.
   virtual std::optional<std::string> why_not(const TestCase& testcase, const PlanOptions& options) const = 0;
 
   /// Returns the default size of a copy or message in bytes.
   virtual std::uint64_t default_bytes(const TestCase& testcase) const = 0;
 
   /// Returns whether the test case has a fixed size.
-  virtual bool has_own_size(const TestCase& testcase) const = 0;
+  virtual bool has_fixed_size(const TestCase& testcase) const = 0;
 
-  /// Returns whether --memory sets the memory of all test cases instead of selecting test cases.
+  /// Returns whether --memory sets the memory of all test cases. Otherwise --memory selects test cases.
   virtual bool chooses_memory() const { return false; }
 
-  /// Returns the result of a test case, described but not yet measured. Throws BadInput if the test case cannot run.
+  /// Plans a test case and returns its result, described but not yet measured. Throws BadInput if it cannot run.
   virtual MatrixResult plan(const TestCase& testcase, const PlanOptions& options) = 0;
 
-  /// Returns whether a transfer of the last planned test case has the fault.
-  virtual bool has(const SimulatedFault& fault, Concurrency concurrency) = 0;
+  /// Returns whether the fault changes a transfer of the last planned test case.
+  virtual bool is_affected_by(const SimulatedFault& fault, Concurrency concurrency) = 0;
 
-  /// Measures the last planned test case, whose result is the record's last. Throws as measure().
+  /// Measures the last planned test case. The caller has added its result to the record. Throws as measure().
   virtual void measure(const MeasureOptions& how, Deadline deadline, Guarded<Record>& record) = 0;
 
   /// Heats the devices for some seconds, as Backend::heat.
@@ -51,10 +51,10 @@ class Measurer {
 
 struct ChosenMeasurer {
   std::unique_ptr<Measurer> measurer;
-  std::string note;  ///< reason of an automatic choice; else empty
+  std::string note;  ///< why no GPU was chosen automatically; else empty
 };
 
-/// Returns the back end of the options, or one that fits this machine. Throws BadInput if it is not built in.
+/// Creates the measurer for --backend, or for this machine. Throws BadInput if this build lacks the back end.
 ChosenMeasurer choose_measurer(const P2pOptions& options);
 
 }  // namespace linkmatrix

@@ -11,7 +11,7 @@ using Condition = OptionCondition<P2pOptions, RunScope>;
 
 inline bool is_measured(const P2pOptions& o) { return o.print == nullptr && !o.topology; }
 
-/// Whether any measured test case has a property.
+/// Returns whether any measured test case has the property `is`.
 template <bool (*is)(const TestCase&)>
 bool any(const P2pOptions&, const RunScope& run) {
   return std::any_of(run.testcases.begin(), run.testcases.end(), is);
@@ -19,7 +19,7 @@ bool any(const P2pOptions&, const RunScope& run) {
 
 inline bool is_of_ranks(const TestCase& t) { return t.engine == Engine::mpi; }
 inline bool is_of_nodes(const TestCase& t) { return t.pattern == Pattern::nodes; }
-inline bool takes_sizes(const TestCase& t) { return !has_own_size(t); }
+inline bool takes_sizes(const TestCase& t) { return !has_fixed_size(t); }
 inline bool has_open_kernel(const TestCase& t) { return copies_by_kernel(t) && !t.kernel; }
 inline bool is_of_pairs(const TestCase& t) { return t.pattern == Pattern::pairs && !is_of_ranks(t); }
 inline bool is_between_devices(const TestCase& t) {
@@ -31,7 +31,7 @@ inline bool is_with_host(const TestCase& t) { return !is_of_ranks(t) && memory_o
 inline bool are_ranks(const RunScope& run) { return run.backend == "mpi"; }
 inline bool are_gpus(const RunScope& run) { return run.backend == "cuda" || run.backend == "ipc"; }
 
-/// Conditions under which options have an effect, each with the reason to print otherwise.
+/// Conditions under which options have an effect, each with reason and remedy for the other case.
 namespace condition {
 
 inline const Condition lists{[](auto& o, auto&) { return o.print == testcase_list && !o.topology; },
@@ -115,7 +115,7 @@ inline const Condition knows_limits{[](auto& o, auto& run) {
                                     },
                                     "no limit of these links is known: set it with --limit"};
 
-/// A faulty counter is visible without a measurement, and a shared link only with concurrent cells.
+/// A simulated fault must be observable: `counter` always is, `shared` needs concurrent cells.
 inline const Condition fault_has_effect{
     [](auto& o, auto&) {
       using Kind = SimulatedFault::Kind;

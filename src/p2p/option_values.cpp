@@ -12,18 +12,18 @@ namespace {
 
 void refuse_contradictions(const P2pOptions& o) {
   Axes axes = o.axes;
-  if (!o.named.empty() || o.suite) axes.memory.reset();  // of ranks: the memory of the messages
+  if (!o.named.empty() || o.suite) axes.memory.reset();  // then --memory sets the memory of ranks
   const int ways = !o.named.empty() + o.suite.has_value() + axes.any();
   if (o.plan.host_pages == HostPages::pageable && (!o.blocks.empty() || o.plan.threads > 0))
     throw BadInput(
-        "--blocks and --threads set kernels, and kernels cannot access pageable memory: use --host-memory pinned");
+        "--blocks and --threads apply to kernels, and kernels cannot access pageable memory: use --host-memory pinned");
   if (o.sweep && o.blocks.size() > 1) throw BadInput("--sweep varies the size: give only one number of --blocks");
   if (o.soak > 0 && o.budget) throw BadInput("--soak sets the duration of the run: omit --budget");
   if (ways > 1)
     throw BadInput("test cases are selected twice: use either --testcase, --suite, or options such as --engine");
 }
 
-/// Derives time limits that were not given from the budget or soak: the run ends soon after, even if a device hangs.
+/// Derives the time limit of the run from --budget or --soak if --timeout was not given, for devices that hang.
 void set_limits(P2pOptions& o) {
   if (o.soak > 0 && !o.is_given("--timeout")) o.timeout += o.soak;
   if (!o.budget) return;

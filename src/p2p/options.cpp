@@ -20,7 +20,7 @@ std::string_view parse_format(std::string_view text) {
   return text;
 }
 
-/// "A,B,C" by `parse` of each.
+/// Parses "A,B,C" with `parse` for each part.
 template <class Parse>
 auto parse_list(std::string_view text, const Parse& parse) {
   std::vector<decltype(parse(text))> out;
@@ -28,7 +28,7 @@ auto parse_list(std::string_view text, const Parse& parse) {
   return out;
 }
 
-/// The options, and the values from which they are computed after the last option.
+/// The options, and texts that are parsed after the last option.
 struct Given {
   P2pOptions options;
   std::optional<std::string_view> random;  ///< --random-sizes
@@ -41,11 +41,11 @@ struct Group {
   std::vector<Row> rows;
 };
 
-/// The table of options: texts of --help, functions, and conditions.
+/// Option tables: texts of --help, parsers, and conditions.
 std::vector<Group> option_table(Given& given) {
   using namespace condition;
   P2pOptions& o = given.options;
-  // not a structured binding: clang lets lambdas have those since 16 only
+  // no structured binding, because lambdas cannot capture it before clang 16
   auto& random = given.random;
   int &seed = given.seed, &size_options = given.size_options;
   const auto axis = [](auto& slot) {
@@ -285,7 +285,7 @@ P2pOptions parse_p2p_options(std::span<char* const> arguments) {
 
 void refuse_unused(const P2pOptions& options, const RunScope& run) {
   const bool is_table = options.print == testcase_list || options.print == limits_text;
-  if (options.print != nullptr && !is_table) return;  // --help and --version go with any other option
+  if (options.print != nullptr && !is_table) return;  // --help and --version are valid with all other options
   Given unused;
   refuse_unused(all_rows(unused), options, run);
 }

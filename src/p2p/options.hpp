@@ -18,10 +18,10 @@
 
 namespace linkmatrix {
 
-/// Properties of a run that decide which options have an effect.
+/// Properties of a run that determine which options have an effect.
 struct RunScope {
   std::string_view backend{};             ///< "cuda", "host", "mpi" …; empty: the run only prints a table
-  std::span<const TestCase> testcases{};  ///< measured test cases; empty: none
+  std::span<const TestCase> testcases{};  ///< measured test cases
 };
 
 /// The command line of p2p_matrix.
@@ -31,14 +31,14 @@ struct P2pOptions : ProgramOptions {
   std::vector<TestCase> named;       ///< --testcase
   std::optional<std::string> suite;  ///< --suite
   Axes axes;
-  PlanOptions plan;                  ///< options of every test case; bytes and blocks come from the next two fields
+  PlanOptions plan;                  ///< options of every test case; `sizes` and `blocks` set its bytes and blocks
   std::vector<std::uint64_t> sizes;  ///< empty: default of the back end
   std::vector<int> blocks;           ///< empty: default of the back end
   bool sweep = false;                ///< whether each test case ends with a fit over all sizes
   bool utilisation = false;          ///< whether to print each value as a share of its limit
   std::vector<int> devices;          ///< empty: all
   HostMemoryKind host_memory;
-  ranks::NetworkOptions ranks;         ///< options of ranks; further ones come from the other options
+  ranks::NetworkOptions ranks;         ///< options that apply only to ranks
   double soak = 0;                     ///< duration of the soak in seconds; 0: none
   std::optional<double> budget;        ///< time budget in seconds
   std::optional<std::string> backend;  ///< nothing: automatic
@@ -48,18 +48,17 @@ struct P2pOptions : ProgramOptions {
 /// Parses the command line. Throws BadInput.
 P2pOptions parse_p2p_options(std::span<char* const> arguments);
 
-/// Throws BadInput, with reason and remedy, for the first given option without effect in the run. Call it when the test
-/// cases are known, before the first measurement.
+/// Throws BadInput for the first given option that has no effect in the run. Call it before the first measurement.
 void refuse_unused(const P2pOptions& options, const RunScope& run);
 
-/// Derives the time limits that were not given. Throws BadInput for options that contradict each other.
+/// Throws BadInput for options that contradict each other. Derives time limits that were not given.
 void complete(P2pOptions& options);
 
 std::string p2p_help();
 
-/// Parsers of option values. All throw BadInput naming the option.
+// Parsers of option values. All throw BadInput naming the option.
 
-/// Parses limits, "NV18=450,HOST=55", in GB/s.
+/// Parses limits in GB/s per link class: "NV18=450,HOST=55".
 std::map<std::string, double> parse_limits(std::string_view text);
 
 /// Parses an engine of copies: ce, sm or mpi.

@@ -7,12 +7,14 @@
 namespace linkmatrix {
 namespace {
 
-constexpr std::uint64_t copy_latency_bytes = 16;  // as the CUDA sample: smaller than any packet
-constexpr std::uint64_t access_bytes = 8;         // of an atomic addition, and of a flag
-/// Largest default size of copies that are slow to measure: many concurrent copies through one host memory, whose
-/// buffers take longer to create than to copy; both directions with host memory by copy engines, which differ by a
-/// tenth (8 and 9 copies take 10 ms and keep both directions busy; kernels reach a tenth less than with 512 MiB); and
-/// copies without peer access, which the driver moves in small pieces (five turns of both directions take 10 ms).
+constexpr std::uint64_t copy_latency_bytes = 16;  // as in the CUDA sample; smaller than any packet
+constexpr std::uint64_t access_bytes = 8;         // size of an atomic addition and of a flag
+/// Largest default size of slow test cases:
+///
+/// - many concurrent copies through one host memory, whose buffers take longer to create than to copy
+/// - both directions between a GPU and host memory by copy engines, whose rates differ by a tenth (8 and 9 copies take
+///   10 ms; kernels reach a tenth less than with 512 MiB, so they are not reduced)
+/// - copies without peer access, which the driver moves in small pieces (five turns of both directions take 10 ms)
 constexpr std::uint64_t loaded_bytes = 64 * MiB;
 
 std::uint64_t bytes_of(const TestCase& t, const Backend& backend, const PlanOptions& options) {
@@ -53,14 +55,14 @@ std::string transport_of(const TestCase& t, const Backend& backend) {
   return backend.name() == "ipc" ? "ipc" : "direct";
 }
 
-/// Shapes the result and makes the cells of the test case's pattern.
+/// Sets the labels of the result and creates the cells of the test case's pattern.
 std::vector<CopyCell> lay_out(const TestCase& t, const Backend& backend, const CopyMaker& copy,
                               const PlanOptions& options, MatrixResult& result) {
   const Axis devices = axis(backend, EndpointKind::device), host = axis(backend, EndpointKind::host);
   std::vector<CopyCell> cells;
   switch (t.pattern) {
     case Pattern::pairs:
-      result.shape(devices.labels, devices.labels);
+      result.set_labels(devices.labels, devices.labels);
       result.triangle = options.triangle;
       cells = pair_cells(t, devices.endpoints, copy);
       if (options.triangle) std::erase_if(cells, [](const CopyCell& cell) { return cell.row > cell.column; });
@@ -70,21 +72,21 @@ std::vector<CopyCell> lay_out(const TestCase& t, const Backend& backend, const C
           cells.push_back(std::move(cell));
       return cells;
     case Pattern::host_to_device:
-      result.shape(host.labels, devices.labels);
+      result.set_labels(host.labels, devices.labels);
       return grid_cells(t, host, devices, copy);
     case Pattern::device_to_host:
-      result.shape(devices.labels, host.labels);
+      result.set_labels(devices.labels, host.labels);
       return grid_cells(t, devices, host, copy);
     case Pattern::local:
-      result.shape({"local"}, devices.labels);
+      result.set_labels({"local"}, devices.labels);
       return local_cells(1, devices.endpoints, copy);
     case Pattern::inbound:
-      result.shape({"all"}, devices.labels);
+      result.set_labels({"all"}, devices.labels);
       return fan_cells(true, backend, devices.endpoints, copy);
     case Pattern::outbound:
-      result.shape(devices.labels, {"all"});
+      result.set_labels(devices.labels, {"all"});
       return fan_cells(false, backend, devices.endpoints, copy);
-    case Pattern::nodes:  // of ranks, which have no copies
+    case Pattern::nodes:  // only ranks have it, and no copies
       break;
   }
   throw BadInput("test case '" + std::string(t.name) + "' has no pattern");
@@ -141,7 +143,7 @@ Path path_of(const TestCase& t, const Backend& backend, const CopyCell& cell) {
   return {"", std::nullopt};
 }
 
-/// Link class and limit of each cell, from the back end's topology or the user's word.
+/// Sets link class and limit of each cell, from the topology or from --limit.
 void classify(const TestCase& t, const Backend& backend, const PlanOptions& options, Plan& plan) {
   const bool both = t.metric == Metric::bidirectional;
   for (std::size_t d = 0; t.pattern == Pattern::pairs && d < plan.result.rows.size(); ++d)
@@ -160,7 +162,7 @@ void classify(const TestCase& t, const Backend& backend, const PlanOptions& opti
   }
 }
 
-/// Takes out the cells of pairs that cannot reach each other's memory, and marks them.
+/// Removes the cells of pairs without peer access, and sets their status.
 void drop_unreachable(const TestCase& t, const Backend& backend, Plan& plan) {
   if (!t.peer_access || memory_of(t) == Memory::host || t.pattern == Pattern::local) return;
   const bool pairs = t.pattern == Pattern::pairs;

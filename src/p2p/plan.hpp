@@ -11,26 +11,25 @@
 
 namespace linkmatrix {
 
-/// Options of copies that a test case does not define.
+/// Properties of copies that options define, not the test case.
 struct PlanOptions {
   Kernel kernel = Kernel::noncached;
-  std::uint64_t bytes = MiB;  ///< size of bandwidth test cases; latencies have fixed sizes
-  bool may_shrink = false;  ///< whether `bytes` is a default that may be reduced when many copies share one host memory
+  std::uint64_t bytes = MiB;               ///< size of bandwidth test cases; latencies have fixed sizes
+  bool may_shrink = false;                 ///< whether `bytes` is a default, which slow test cases may reduce
   std::uint64_t offset = 0;                ///< offset of the data in the buffers
   int blocks = 0, threads = 0;             ///< launch shape of engine sm; 0: default of the back end
   bool triangle = false;                   ///< whether only pairs above the diagonal are measured
   bool local_copy = false;                 ///< whether the diagonal is measured: each device with itself
   HostPages host_pages{};                  ///< pages of host memory of the back end
-  std::map<std::string, double> limits{};  ///< GB/s per direction and link class, instead of the built-in limits
+  std::map<std::string, double> limits{};  ///< --limit: GB/s per direction by link class
 };
 
-/// Cells of a test case on a back end, and its result, described but not yet measured.
+/// The cells of a test case on a back end.
 struct Plan {
   std::vector<CopyCell> cells;  ///< cells in scheduling order
-  /// Rounds of a stress, whose cells run concurrently although they share resources. Empty: only cells without shared
-  /// resources run concurrently.
+  /// Rounds of a stress, whose cells share resources. Empty: cells are packed into rounds without shared resources.
   std::vector<Round> rounds;
-  MatrixResult result;
+  MatrixResult result;  ///< described but not yet measured
 };
 
 /// Creates the plan of a test case. Throws BadInput, with the back end's reason, if it cannot run.

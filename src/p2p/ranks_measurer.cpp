@@ -15,9 +15,9 @@
 namespace linkmatrix {
 namespace {
 
-constexpr std::uint64_t default_message = MiB;     // large enough for every protocol's plateau
+constexpr std::uint64_t default_message = MiB;     // large enough for the plateau of every protocol
 constexpr std::uint64_t latency_message = 16;      // smaller than any packet
-constexpr std::uint64_t default_copy = 512 * MiB;  // between devices, as in one process
+constexpr std::uint64_t default_copy = 512 * MiB;  // copies between devices, as in one process
 
 class RanksMeasurer final : public Measurer {
  public:
@@ -44,7 +44,9 @@ class RanksMeasurer final : public Measurer {
     if (t.engine != Engine::mpi) return default_copy;
     return t.metric == Metric::latency ? latency_message : default_message;
   }
-  bool has_own_size(const TestCase& t) const override { return t.engine != Engine::mpi && t.metric == Metric::latency; }
+  bool has_fixed_size(const TestCase& t) const override {
+    return t.engine != Engine::mpi && t.metric == Metric::latency;
+  }
 
   MatrixResult plan(const TestCase& t, const PlanOptions& options) override {
     if (const auto reason = why_not(t, options))
@@ -73,9 +75,9 @@ class RanksMeasurer final : public Measurer {
     return result;
   }
 
-  bool has(const SimulatedFault& fault, Concurrency concurrency) override {
+  bool is_affected_by(const SimulatedFault& fault, Concurrency concurrency) override {
     if (copies_) return has_fault(*network_->devices(), *copies_, fault);
-    return network_->has(matrix_case_, concurrency, fault);
+    return network_->is_affected_by(matrix_case_, concurrency, fault);
   }
 
   void measure(const MeasureOptions& how, Deadline deadline, Guarded<Record>& record) override {
@@ -84,7 +86,7 @@ class RanksMeasurer final : public Measurer {
   }
 
  private:
-  /// Test cases of copies between the devices of ranks, without messages.
+  /// Returns why a test case of copies between the devices of ranks cannot run; nothing if it can.
   std::optional<std::string> why_no_copies(const TestCase& t, const PlanOptions& options) const {
     Backend* const devices = network_->devices();
     if (devices == nullptr)
@@ -118,12 +120,12 @@ class RanksMeasurer final : public Measurer {
       result.rows = result.columns = labels;
       return;
     }
-    result.shape(labels, labels);
+    result.set_labels(labels, labels);
     for (std::size_t r = 0; r < labels.size(); ++r)
       for (std::size_t c = 0; c < labels.size(); ++c) {
         const std::string link_class = network_->link_class(matrix_case_.by_node, r, c);
         result.link_class(r, c) = link_class;
-        if (r != c) result.status(r, c) = CellStatus::not_run;  // cells that are never measured are missing
+        if (r != c) result.status(r, c) = CellStatus::not_run;
         if (r != c) name_transport(r, c, result);
         const auto limit = options.limits.find(link_class);
         const std::optional<double> known =
@@ -133,7 +135,7 @@ class RanksMeasurer final : public Measurer {
       }
   }
 
-  /// GB/s of one direction, where devices write each other's memory.
+  /// Returns the limit of one direction in GB/s, if devices write each other's memory.
   std::optional<double> link_limit(std::size_t r, std::size_t c) const {
     const Transport way = parse_word<Transport>(network_->transport(matrix_case_.by_node, r, c));
     const auto& limits = network_->topology().limit;
@@ -142,7 +144,7 @@ class RanksMeasurer final : public Measurer {
     return limits(r, c);
   }
 
-  /// Maximum over the nodes.
+  /// Returns the maximum number of ranks per node.
   std::size_t ranks_of_a_node() const {
     std::map<std::string, std::size_t> ranks;
     for (const Endpoint& rank : network_->endpoints()) ++ranks[rank.node];
@@ -169,7 +171,7 @@ class RanksMeasurer final : public Measurer {
   double pair_timeout_;
   std::optional<SimulatedFault> fault_;
   ranks::NetworkCase matrix_case_;
-  std::optional<Plan> copies_;  ///< of a test case that is no messages
+  std::optional<Plan> copies_;  ///< plan of a test case of copies; nothing: of messages
 };
 
 }  // namespace

@@ -7,7 +7,8 @@
 
 namespace linkmatrix {
 
-/// Creates the measurer of the ranks of an MPI job. Rank 0 plans and writes; the others serve. Throws BadInput.
+/// Creates the measurer of the ranks of an MPI job. All ranks call it. Rank 0 then plans and writes; the other ranks
+/// call Machine::serve(). Throws BadInput.
 std::unique_ptr<Measurer> make_ranks_measurer(const P2pOptions& options);
 
 }  // namespace linkmatrix

@@ -30,7 +30,7 @@ class P2pRun final : public ProgramRun {
   void act() override { options_.topology ? show_topology() : measure_all(); }
   bool counts_own_bytes() const override { return true; }
 
-  /// Returns the test cases. Named test cases must run. From a suite or from axes, those that can run are chosen.
+  /// Returns the test cases. All named test cases must be able to run. Of a suite or axes, selects those that can run.
   std::vector<TestCase> testcases() {
     for (const TestCase& t : options_.named)
       if (const auto why = measurer_->why_not(t, options_.plan))
@@ -48,7 +48,7 @@ class P2pRun final : public ProgramRun {
         possible.push_back(t);
     }
     if (possible.empty()) throw BadInput("none of the selected test cases can run here: " + reason);
-    return options_.budget ? most_informative_first(possible) : possible;
+    return options_.budget ? sorted_by_information(possible) : possible;
   }
 
   void show_topology() {
@@ -75,7 +75,7 @@ class P2pRun final : public ProgramRun {
         break;
       }
       measure_all_of(all[i]);
-      budget.took(supervisor().seconds() - began);
+      budget.record_duration(supervisor().seconds() - began);
     }
     end_phase("measure");
     if (options_.soak > 0) soak_all();
@@ -89,7 +89,7 @@ class P2pRun final : public ProgramRun {
     std::optional<Activity> others = poll_again();
     if (others) add_memory_disturbances(*others);
     record().change([&](Record& record) { record.soak->others = others; });
-    supervisor().print(record().look([](const Record& record) { return soak_text(*record.soak); }));
+    supervisor().print(record().read([](const Record& record) { return soak_text(*record.soak); }));
     end_phase("soak");
   }
 
@@ -102,7 +102,7 @@ class P2pRun final : public ProgramRun {
     }
   }
 
-  /// Excludes test cases from the verdict of the run; the record names them.
+  /// Records test cases that --budget excludes. They do not count as missing.
   void leave_out(std::span<const TestCase> rest) {
     std::vector<std::string> names;
     for (const TestCase& testcase : rest) names.emplace_back(testcase.name);
@@ -113,24 +113,24 @@ class P2pRun final : public ProgramRun {
     supervisor().print("not measured, because --budget is used up: " + join(names) + "\n");
   }
 
-  /// Throws BadInput for a fault that no measured transfer can have, because such a test would pass.
+  /// Throws BadInput if no measured transfer can have the simulated fault, because the run would pass.
   void refuse_idle_fault(const std::vector<TestCase>& all) {
     if (!options_.fault) return;
     for (const TestCase& testcase : all)
       for (const PlanOptions& plan : variations(testcase)) {
         measurer_->plan(testcase, plan);
-        if (measurer_->has(*options_.fault, options_.measure.concurrency)) return;
+        if (measurer_->is_affected_by(*options_.fault, options_.measure.concurrency)) return;
       }
     throw BadInput("--simulate-fault does nothing in this run: no measured transfer can have the fault '" +
                    options_.fault->text() + "': name another endpoint, or choose test cases that use this endpoint");
   }
 
-  /// Returns every combination of size and number of blocks, if the test case has blocks.
+  /// Returns the options for every combination of size and number of blocks.
   std::vector<PlanOptions> variations(const TestCase& testcase) const {
     std::vector<std::uint64_t> sizes{measurer_->default_bytes(testcase)};
     std::vector<int> blocks{0};
     if (!options_.sizes.empty()) sizes = options_.sizes;
-    if (measurer_->has_own_size(testcase))
+    if (measurer_->has_fixed_size(testcase))
       sizes.resize(1);
     else if (testcase.engine != Engine::mpi && std::find(sizes.begin(), sizes.end(), 0) != sizes.end())
       throw BadInput("--size 0 is possible only for latencies between ranks: start ranks with mpirun");
@@ -147,10 +147,10 @@ class P2pRun final : public ProgramRun {
     return out;
   }
 
-  static constexpr int samples_of_a_pass = 3;  // a soak has many passes
+  static constexpr int samples_of_a_pass = 3;  // per cell; a soak has many passes
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-  /// The result is in the record from before its first cell is measured.
+  /// Adds the result to the record before its first cell is measured.
   void measure_one(const TestCase& testcase, const PlanOptions& plan_options) {
     MatrixResult result = measurer_->plan(testcase, plan_options);
     MeasureOptions how = options_.measure;
@@ -162,14 +162,14 @@ class P2pRun final : public ProgramRun {
     try {
       measurer_->measure(how, deadline(), record());
       if (options_.soak > 0)
-        soaked_.push_back({testcase, plan_options, record().look([](const Record& r) { return r.results.back(); })});
-    } catch (const BadInput&) {  // it is not measured at all
+        soaked_.push_back({testcase, plan_options, record().read([](const Record& r) { return r.results.back(); })});
+    } catch (const BadInput&) {  // nothing was measured
       record().change([](Record& record) { record.results.pop_back(); });
       throw;
     }
   }
 
-  /// `sweep_from`: of the last of a sweep, where its results begin in the record.
+  /// sweep_from: for the last size of a sweep, index of the sweep's first result in the record.
   void finish(std::size_t sweep_from) {
     finish_last([&](Record& record) {
       if (options_.utilisation) record.results.back().add_utilisation();
@@ -180,7 +180,7 @@ class P2pRun final : public ProgramRun {
   const P2pOptions& options_;
   std::unique_ptr<Measurer> measurer_;
   std::shared_ptr<const References> references_;
-  std::vector<Soaked> soaked_;
+  std::vector<SoakTestCase> soaked_;
 };
 
 }  // namespace

@@ -6,8 +6,8 @@
 
 namespace linkmatrix {
 
-/// Measures the selected test cases, prints the tables and lets the supervisor keep the record, also after a failure or
-/// timeout. Ends the process if a hung device would block it. Returns the exit code.
+/// Measures the selected test cases and prints their tables. The supervisor writes the record, also after a failure.
+/// Ends the process if a hung device would block it. Returns the exit code.
 ExitCode run_p2p(const P2pOptions& options, Supervisor& supervisor);
 
 }  // namespace linkmatrix

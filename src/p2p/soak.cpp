@@ -15,15 +15,15 @@ class Soaking {
       : measurer_{measurer}, machine_{machine}, options_{options}, deadline_{deadline}, record_{record} {
     const auto& endpoints = machine.endpoints();
     for (std::size_t e = 0; fault && fault->kind == SimulatedFault::Kind::flip && e < endpoints.size(); ++e)
-      if (fault->is_of(endpoints[e].label)) flips_ = static_cast<int>(e);
+      if (fault->is_at(endpoints[e].label)) flips_ = static_cast<int>(e);
     states_ = machine.device_states();
     throttled_ = reasons();
   }
 
-  void begin(const std::vector<Soaked>& testcases) {
+  void begin(const std::vector<SoakTestCase>& testcases) {
     Soak soak;
     soak.asked = options_.seconds;
-    for (const Soaked& one : testcases)
+    for (const SoakTestCase& one : testcases)
       soak.matrices.push_back({std::string(one.testcase.name),
                                one.shape.unit,
                                one.shape.size_bytes,
@@ -37,7 +37,7 @@ class Soaking {
 
   bool is_over() const { return seconds_since(start_) >= options_.seconds; }
 
-  void pass(const std::vector<Soaked>& testcases) {
+  void pass(const std::vector<SoakTestCase>& testcases) {
     for (std::size_t m = 0; m < testcases.size() && !is_over(); ++m) {
       heat();
       measure(testcases[m], m);
@@ -72,8 +72,8 @@ class Soaking {
     });
   }
 
-  /// Measures into a separate record, so that the run's first results remain.
-  void measure(const Soaked& one, std::size_t number) {
+  /// Measures into a separate record, so that the run's first results stay unchanged.
+  void measure(const SoakTestCase& one, std::size_t number) {
     Guarded<Record> again;
     MatrixResult result = measurer_.plan(one.testcase, one.plan);
     result.verify = options_.measure.verify && result.size_bytes > 0;
@@ -89,7 +89,7 @@ class Soaking {
   }
 
   void keep(const Guarded<Record>& again, std::size_t number, double began) {
-    const Record measured = again.look([](const Record& record) { return record; });
+    const Record measured = again.read([](const Record& record) { return record; });
     const MatrixResult& result = measured.results.back();
     record_.change([&](Record& record) {
       for (const auto& lost : measured.lost)
@@ -123,7 +123,7 @@ class Soaking {
     return {all.begin(), all.end()};
   }
 
-  /// Returns new and ended throttle reasons, and errors counted since.
+  /// Returns sentences on throttle reasons that began or ended, and on errors that devices counted.
   void poll_devices() {
     if (options_.poll) options_.poll();
     const std::set<std::string> now = reasons();
@@ -158,7 +158,7 @@ class Soaking {
 
 }  // namespace
 
-void soak(Measurer& measurer, Machine& machine, const std::vector<Soaked>& testcases, const SoakOptions& options,
+void soak(Measurer& measurer, Machine& machine, const std::vector<SoakTestCase>& testcases, const SoakOptions& options,
           const std::optional<SimulatedFault>& fault, Deadline deadline, Guarded<Record>& record) {
   Soaking soaking(measurer, machine, options, fault, deadline, record);
   soaking.begin(testcases);

@@ -9,7 +9,7 @@
 namespace linkmatrix {
 
 /// A test case and the plan of its first measurement.
-struct Soaked {
+struct SoakTestCase {
   TestCase testcase;
   PlanOptions plan;
   MatrixDescription shape;
@@ -18,15 +18,15 @@ struct Soaked {
 /// Options of a soak.
 struct SoakOptions {
   double seconds = 0;  ///< duration in seconds; 0: no soak
-  double burst = 1;    ///< seconds of heating between two matrices
+  double burst = 1;    ///< duration of heating between two matrices in seconds
   MeasureOptions measure{};
-  std::function<void()> poll{};  ///< polls other processes after each matrix; may be empty
+  std::function<void()> poll{};  ///< called after each matrix to poll other processes; may be empty
 };
 
-/// Repeats the test cases while the devices are heated, until the time is over. Values and events go into the record's
-/// `soak`. Throws as Measurer::measure and Measurer::heat; the record then has the results so far. machine: machine of
-/// the measurer, possibly with a simulated fault.
-void soak(Measurer& measurer, Machine& machine, const std::vector<Soaked>& testcases, const SoakOptions& options,
+/// Measures the test cases and heats the devices in turn, until the time is over. Writes statistics and events into
+/// RecordHead::soak. machine: measurer.machine(), or a FaultyMachine around it. Throws as Measurer::measure and
+/// Measurer::heat; the record keeps the results so far.
+void soak(Measurer& measurer, Machine& machine, const std::vector<SoakTestCase>& testcases, const SoakOptions& options,
           const std::optional<SimulatedFault>& fault, Deadline deadline, Guarded<Record>& record);
 
 }  // namespace linkmatrix

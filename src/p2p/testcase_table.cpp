@@ -14,9 +14,9 @@ using enum Engine;
 using enum Direction;
 using enum Load;
 
-/// Copies that copy engines make, and kernels: rows of the same name but for the engine.
+/// Two test cases, one by copy engines (_ce) and one by kernels (_sm).
 struct ByEngine {
-  std::string_view name;  ///< up to the engine
+  std::string_view name;  ///< name without the engine
   std::string_view by_copy_engines, by_kernels;
   Pattern pattern;
   Metric metric = bandwidth;
@@ -25,7 +25,7 @@ struct ByEngine {
   std::string_view suffix = "";
 };
 
-/// The 35 of nvbandwidth 0.8 for one node: copies, …
+/// The 35 test cases of nvbandwidth 0.8 for one node: copies by both engines, then test cases of one engine.
 constexpr ByEngine copies[]{
     {.name = "host_to_device_memcpy",
      .by_copy_engines = "host memory to each device by its copy engine",
@@ -121,7 +121,6 @@ constexpr ByEngine copies[]{
      .direction = read},
 };
 
-/// … and test cases of only one engine.
 constexpr TestCase by_one_engine[]{
     {.name = "host_device_latency_sm",
      .description = "load latency: the device chases pointers in host memory",
@@ -144,7 +143,7 @@ constexpr TestCase by_one_engine[]{
      .direction = write},
 };
 
-/// In addition: small copies, …
+/// Further test cases: small copies.
 constexpr ByEngine small_copies[]{
     {.name = "device_to_device_copy_latency_read",
      .by_copy_engines = "copy latency of 16 bytes, pulled by the copy engine; and the time to enqueue it",
@@ -160,7 +159,7 @@ constexpr ByEngine small_copies[]{
      .direction = write},
 };
 
-/// … single accesses, …
+/// Single accesses.
 constexpr TestCase accesses[]{
     {.name = "device_to_device_atomic_latency_sm",
      .description = "atomic latency: additions by the destination in the source's memory, one after the other",
@@ -178,7 +177,7 @@ constexpr TestCase accesses[]{
      .direction = write},
 };
 
-/// … data with a flag behind it, which another one checks, …
+/// Visibility tests.
 constexpr TestCase handovers[]{
     {.name = "device_to_device_visibility_write_sm",
      .description =
@@ -213,7 +212,7 @@ constexpr TestCase handovers[]{
      .direction = read},
 };
 
-/// … copies without peer access, …
+/// Copies without peer access.
 constexpr TestCase without_peer_access[]{
     {.name = "device_to_device_memcpy_write_ce_peer_off",
      .description = "each pair without peer access: staged through host memory",
@@ -237,7 +236,7 @@ constexpr TestCase without_peer_access[]{
      .peer_access = false},
 };
 
-/// … and every device sending and receiving concurrently.
+/// Stresses: every device sends and receives.
 constexpr ByEngine under_stress[]{
     {.name = "device_to_device_memcpy_read",
      .by_copy_engines = "each pair while every device sends and receives; copy engines pull",
@@ -255,10 +254,10 @@ constexpr ByEngine under_stress[]{
      .suffix = "_stress"},
 };
 
-/// A copy kernel with its own test cases, in addition to those whose kernel --kernel chooses.
+/// A copy kernel with its own test cases. In the other test cases, --kernel selects the kernel.
 struct KernelVariant {
   Kernel kernel;
-  std::string_view copies, one_copy;  ///< in descriptions
+  std::string_view copies, one_copy;  ///< texts for descriptions
 };
 
 constexpr KernelVariant kernel_variants[]{
@@ -266,7 +265,7 @@ constexpr KernelVariant kernel_variants[]{
     {Kernel::bulk, "bulk asynchronous copies", "a bulk copy"},
 };
 
-/// Copies of pairs by kernels, with nothing else going on.
+/// Returns whether a test case copies between pairs by kernels without load.
 bool has_kernel_variants(const TestCase& t) {
   return t.pattern == pairs && t.engine == sm && t.operation == copy && t.load == none;
 }
@@ -301,7 +300,7 @@ class Table {
  private:
   void add(std::span<const TestCase> rows) { rows_.insert(rows_.end(), rows.begin(), rows.end()); }
 
-  /// Returns all rows for each engine.
+  /// Appends both test cases of each row.
   void add(std::span<const ByEngine> rows) {
     for (const Engine engine : {ce, sm})
       for (const ByEngine& row : rows)
@@ -315,7 +314,7 @@ class Table {
              .load = row.load});
   }
 
-  /// Returns for each kernel all rows that have it.
+  /// Appends the test cases of each kernel.
   void add_kernel_variants() {
     const std::vector<TestCase> plain = rows_;
     for (const KernelVariant& variant : kernel_variants)
@@ -331,7 +330,7 @@ class Table {
   std::string_view keep(std::string text) { return texts_.emplace_back(std::move(text)); }
 
   std::vector<TestCase> rows_;
-  std::size_t of_nvbandwidth_ = 0;  ///< rows
+  std::size_t of_nvbandwidth_ = 0;  ///< number of test cases of nvbandwidth, which come first
   std::deque<std::string> texts_;   ///< texts of generated rows; a deque keeps their addresses
 };
 

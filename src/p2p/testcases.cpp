@@ -23,7 +23,8 @@ bool is_pair_ce(const TestCase& t, Direction direction) {
   return t.pattern == Pattern::pairs && t.engine == Engine::ce && t.direction == direction && t.load == Load::none;
 }
 
-/// Copy engines without load, one way each, loads through the links, local copies: a health check before a job.
+/// Suite `quick`, a health check before a job: unidirectional copies by copy engines without load, load latencies,
+/// local copies.
 bool is_quick(const TestCase& t) {
   if (t.engine == Engine::mpi) return !t.one_sided;
   if (!t.peer_access || t.load != Load::none) return false;
@@ -50,7 +51,7 @@ constexpr Suite suites[]{
     {"p2p-read", [](const TestCase& t) { return is_pair_ce(t, Direction::read); }},
 };
 
-/// Meaning of the rows and columns of a matrix.
+/// Returns the meaning of rows and columns.
 std::pair<std::string_view, std::string_view> axes_of(Pattern pattern) {
   switch (pattern) {
     case Pattern::pairs:
@@ -71,23 +72,23 @@ std::pair<std::string_view, std::string_view> axes_of(Pattern pattern) {
   return {"node", "node"};
 }
 
-/// The further matrices of a result; "enqueue" only of GPUs.
+/// Returns the names of the additional matrices of a result. "enqueue" exists only for GPUs.
 std::vector<std::string> tables_of(const TestCase& t) {
   if (t.metric == Metric::bidirectional) return {"one_direction"};
   if (t.load == Load::everyone) return {"isolated", "loss"};
   if (t.pattern == Pattern::nodes && t.metric == Metric::bandwidth) return {"message_rate"};
-  if (has_own_size(t) && t.operation == Operation::copy) return {"enqueue"};
+  if (has_fixed_size(t) && t.operation == Operation::copy) return {"enqueue"};
   return {};
 }
 
-/// Returns the test case with a number of nvbandwidth; returns other words unchanged.
+/// Returns the name of the test case with this nvbandwidth number (its -t option). Returns other words unchanged.
 std::string name_of(const std::string& word) {
   const bool is_number = !word.empty() && std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
   if (!is_number) return word;
   const auto rows = nvbandwidth_testcases();
   if (word.size() > 3 || std::stoul(word) >= rows.size())
-    throw BadInput("--testcase " + word + ": nvbandwidth has the numbers 0 to " + std::to_string(rows.size() - 1) +
-                   ", in the order of --list; use names for other test cases");
+    throw BadInput("--testcase " + word + ": nvbandwidth's numbers are 0 to " + std::to_string(rows.size() - 1) +
+                   ", in the order of --list: use the name of another test case");
   return std::string(rows[std::stoul(word)].name);
 }
 
@@ -106,7 +107,7 @@ bool is_copy(const TestCase& t, Metric metric) {
 
 using Is = bool (*)(const TestCase&);
 
-/// Test cases by importance. All others come after these.
+/// Conditions for sorted_by_information(), the most important first.
 constexpr std::array<Is, 5> by_importance{
     [](const TestCase& t) {
       return covers_every_link(t) && is_copy(t, Metric::bandwidth) && t.direction == Direction::write && !t.one_sided;
@@ -130,7 +131,7 @@ Memory memory_of(const TestCase& testcase) {
   return host ? Memory::host : Memory::device;
 }
 
-bool has_own_size(const TestCase& t) { return t.metric == Metric::latency && t.engine != Engine::mpi; }
+bool has_fixed_size(const TestCase& t) { return t.metric == Metric::latency && t.engine != Engine::mpi; }
 
 bool copies_by_kernel(const TestCase& t) { return t.engine == Engine::sm && t.operation == Operation::copy; }
 
@@ -170,7 +171,7 @@ std::string testcases_json() {
     JsonWriter row;
     row.begin_object().member("name", t.name).member("description", t.description);
     row.member("rows", rows).member("columns", columns).member("metric", word(t.metric));
-    row.member("engine", word(t.engine)).member("own_size", has_own_size(t));
+    row.member("engine", word(t.engine)).member("own_size", has_fixed_size(t));
     row.member("tables", tables_of(t)).member("suites", names).end_object();
     out += (out.empty() ? "[\n" : ",\n") + row.text();
   }
@@ -180,14 +181,14 @@ std::string testcases_json() {
 std::vector<TestCase> named_testcases(std::string_view names) {
   std::vector<std::string> present;
   for (const std::string& word : split(names, ',')) present.push_back(name_of(word));
-  return named_in(all_testcases(), present, &TestCase::name);
+  return select_by_name(all_testcases(), present, &TestCase::name);
 }
 
 bool Axes::match(const TestCase& t) const {
   return (!metric || *metric == t.metric) && (!engine || *engine == t.engine) &&
          (!direction || *direction == t.direction) && (!memory || *memory == memory_of(t)) &&
          peer_access.value_or(true) == t.peer_access && t.load == Load::none && !t.kernel &&
-         t.operation != Operation::visibility;  // which asks whether, not how fast
+         t.operation != Operation::visibility;  // its result is no rate
 }
 
 std::vector<TestCase> matching_testcases(const Axes& axes) {
@@ -199,7 +200,7 @@ std::vector<TestCase> matching_testcases(const Axes& axes) {
   return found;
 }
 
-std::vector<TestCase> most_informative_first(std::vector<TestCase> testcases) {
+std::vector<TestCase> sorted_by_information(std::vector<TestCase> testcases) {
   std::ranges::stable_sort(testcases, {}, rank_of);
   return testcases;
 }

@@ -12,21 +12,21 @@
 
 namespace linkmatrix {
 
-/// Endpoints of rows and columns of a matrix.
+/// Rows and columns of a matrix.
 enum class Pattern {
   pairs,           ///< every device with every other device
   host_to_device,  ///< rows: host memory; columns: devices
   device_to_host,  ///< rows: devices; columns: host memory
   local,           ///< each device with itself
-  inbound,         ///< all other devices to each device
-  outbound,        ///< each device to all other devices
+  inbound,         ///< all other devices to each device, summed
+  outbound,        ///< each device to all other devices, summed
   nodes,           ///< every node with every other node, all ranks concurrently
 };
 
 /// Load during the measurement of a cell.
 enum class Load {
-  none,      ///< no copies that share a resource with the cell
-  others,    ///< all other devices make the same copies
+  none,      ///< no other copy shares a resource with the cell
+  others,    ///< all other devices make the same copies, which are not measured
   everyone,  ///< every device sends and receives; each of these copies is measured
 };
 
@@ -45,8 +45,7 @@ struct TestCase {
   bool one_sided = false;                       ///< engine mpi: one-sided puts
 };
 
-/// Returns all test cases, in the order of --list. Test cases of nvbandwidth have their names there. The result is
-/// valid until the end of the program.
+/// Returns all test cases, in the order of --list. Test cases of nvbandwidth have its names. The result stays valid.
 std::span<const TestCase> all_testcases();
 
 /// Returns the text of --list.
@@ -71,7 +70,8 @@ std::string testcases_json();
 /// duplicate or unknown name, with the nearest known one.
 std::vector<TestCase> named_testcases(std::string_view names);
 
-/// Selection by properties. A missing property matches all test cases without load and without a kernel of their own.
+/// Selects test cases by properties. A missing property matches every value. Test cases with load or with a fixed
+/// kernel never match.
 struct Axes {
   std::optional<Metric> metric;
   std::optional<Engine> engine;
@@ -83,45 +83,47 @@ struct Axes {
   bool match(const TestCase& testcase) const;
 };
 
-/// Returns the test cases that match; without --peer-access, those with peer access. Throws BadInput if none matches.
+/// Returns the matching test cases. Axes::peer_access defaults to true. Throws BadInput if none matches.
 std::vector<TestCase> matching_testcases(const Axes& axes);
 
-/// Returns host if host memory takes part, else device.
+/// Returns Memory::host if the test case uses host memory, else Memory::device.
 Memory memory_of(const TestCase& testcase);
 
 /// Returns whether the test case has a fixed size: latencies, except those of messages.
-bool has_own_size(const TestCase& testcase);
+bool has_fixed_size(const TestCase& testcase);
 
 /// Returns whether a copy kernel moves the data.
 bool copies_by_kernel(const TestCase& testcase);
 
-/// Returns whether --local-copy adds copies of each device to itself.
+/// Returns whether --local-copy applies: it adds copies inside each device on the diagonal.
 bool pairs_with_themselves(const TestCase& testcase);
 
 /// Returns whether the limit of a link applies to the test case.
 bool has_limit(const TestCase& testcase);
 
-/// Time budget of a run (--budget). A test case starts only if the longest one so far would fit into the rest of the
-/// budget; the first always starts. A matrix is therefore complete or absent.
+/// Time budget of a run (--budget). The first test case always starts. A further one starts only if the longest test
+/// case so far would fit into the remaining time. A matrix is therefore complete or absent.
 class Budget {
  public:
   /// seconds: the budget; nothing: unlimited.
   explicit Budget(std::optional<double> seconds)
       : seconds_{seconds.value_or(std::numeric_limits<double>::infinity())} {}
 
+  /// Returns whether a further test case may start. used: seconds since the start of the run.
   bool has_room(double used) const { return first_ || used + longest_ <= seconds_; }
-  void took(double seconds) { first_ = false, longest_ = std::max(seconds, longest_); }
+  /// Records the duration of a test case.
+  void record_duration(double seconds) { first_ = false, longest_ = std::max(seconds, longest_); }
 
  private:
   double seconds_, longest_ = 0;
   bool first_ = true;
 };
 
-/// Seconds after the budget at which the run is ended, without --timeout: the time limit of a round that hangs.
+/// Default of --timeout minus --budget in seconds: the time limit of a round that hangs.
 constexpr double time_beyond_budget = 30;
 
-/// Returns the test cases with the most informative first: all links in one direction, paths to and from host memory,
-/// bidirectional copies, latencies. The others keep their order.
-std::vector<TestCase> most_informative_first(std::vector<TestCase> testcases);
+/// Sorts test cases for --budget: all links in one direction, paths to and from host memory, bidirectional copies,
+/// latencies, then the others. Stable.
+std::vector<TestCase> sorted_by_information(std::vector<TestCase> testcases);
 
 }  // namespace linkmatrix

@@ -1,35 +1,35 @@
 #!/bin/bash
-# Runs a foreign program and reports how it ended, so that its output cannot be mistaken for more:
+# Runs a foreign program, quotes its output, and reports how it ended. Readers can therefore detect incomplete output:
 #
 #   peer.sh [--beside DIR] [--timeout SECONDS] [--topology] PROGRAM [OPTION…]
 #
 #   rank 0 on n1
 #   program /usr/bin/nvbandwidth
 #   topology
-#   | what nvidia-smi topo -m printed, with --topology
+#   | output of nvidia-smi topo -m, with --topology
 #   output
-#   | what the program printed
+#   | output of the program
 #   ended code=0
 #   Result: PASS
 #
-# PROGRAM is searched in DIR first, then on PATH. A launcher may start several ranks: each prints its node, and the first
-# rank prints the rest. Programs end after SECONDS (600) and with this script.
-# Exit codes: 0 the program ended with 0, 1 it did not, 2 bad input, 5 it is not installed here.
+# PROGRAM is searched in DIR first, then on PATH. A launcher may start several ranks: each prints its node, and rank 0
+# prints the rest. The program ends after SECONDS (600), and when this script ends.
+# Exit codes: 0 the program succeeded, 1 the program failed, 2 bad input, 5 the program is not installed.
 
 set -u
 beside='' limit=600 topology=''
 
-# shellcheck disable=SC2086 # an unset variable is no word
+# shellcheck disable=SC2086 # unset variables must disappear
 first() { echo "${1:-0}"; }
 # shellcheck disable=SC2086
 rank=$(first ${PMIX_RANK:-} ${OMPI_COMM_WORLD_RANK:-} ${PMI_RANK:-} ${SLURM_PROCID:-})
 node=$(uname -n)
 
-tell() { # LINE, of the first rank
+tell() { # LINE: prints a line, on rank 0 only
   [ "$rank" != 0 ] || echo "$1"
 }
 
-give_up() { # CODE SENTENCE
+give_up() { # CODE SENTENCE: reports an error and exits
   echo "peer: $node: $2" >&2
   tell "Result: FAIL"
   exit "$1"
@@ -54,33 +54,33 @@ shift
 program=$(PATH=${beside:+$beside:}$PATH command -v "$name")
 echo "rank $rank on $node"
 if [ -z "$program" ]; then
-  echo "missing $name"  # of each rank: MPI ends the others with the first
+  echo "missing $name"  # on every rank, because MPI ends all ranks with the first
   give_up 5 "$name is not on PATH"
 fi
 tell "program $program"
 
-with_us=() # it ends when what started it does, however that ends
+with_us=() # command prefix: the program gets SIGTERM when its parent process ends
 setpriv --pdeathsig TERM true 2>/dev/null && with_us=(setpriv --pdeathsig TERM)
 
-if [ "$rank" != 0 ]; then # what it prints is no part of the first one's tables, who is to say that time is over
+if [ "$rank" != 0 ]; then # output goes to standard error; the longer limit lets rank 0 report the timeout
   "${with_us[@]}" timeout -k 5 $((limit + 10)) "${with_us[@]}" "$program" "$@" </dev/null >&2
   exit
 fi
 
 smi() { timeout -k 5 30 nvidia-smi "$@" 2>/dev/null; }
 
-how_connected() { # as the program counts GPUs: only where it sees all of them in this order
+print_topology() { # only if the program sees all GPUs in the order of nvidia-smi
   local count every
   count=$(smi -L | grep -c '^GPU')
   every=$(seq -s, 0 $((count - 1)))
   [ "$count" -gt 0 ] && [ "${CUDA_VISIBLE_DEVICES:-$every}" = "$every" ] || return
   echo topology
-  smi topo -m | sed 's/\x1b\[[0-9;]*m//g; s/^/| /' # it underlines its head
+  smi topo -m | sed 's/\x1b\[[0-9;]*m//g; s/^/| /' # removes escape codes
 }
-[ -z "$topology" ] || how_connected
+[ -z "$topology" ] || print_topology
 
 echo output
-# a last line without its end takes the next one with it, which then does not say that it ended
+# If the last line has no newline, "ended" is appended to it and does not count as a report.
 "${with_us[@]}" timeout -k 5 "$limit" "${with_us[@]}" "$program" "$@" </dev/null | sed 's/^/| /'
 code=${PIPESTATUS[0]}
 echo "ended code=$code"

@@ -40,13 +40,13 @@ Option target_option(ProgramOptions& options, std::string_view percent) {
             options.measure.stop.target = parse_number("--target-ci", v, 0.001, 100) / 100;
             options.measure.is_target_given = true;
             options.measure.stop.patience =
-                std::numeric_limits<double>::infinity();  // an explicit target has no time limit per cell
+                std::numeric_limits<double>::infinity();  // with an explicit target, only --max-time limits a cell
           }};
 }
 
-Option max_time_option(ProgramOptions& options, std::string_view of, std::string_view seconds) {
+Option max_time_option(ProgramOptions& options, std::string_view scope, std::string_view seconds) {
   return {"--max-time", "SECONDS",
-          "time limit " + std::string(of) +
+          "time limit " + std::string(scope) +
               "; cells that remain then get one sample each (default: " + std::string(seconds) + ")",
           [&options](auto v) { options.measure.max_seconds = parse_number("--max-time", v, 0.001, 86400); }};
 }

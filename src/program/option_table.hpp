@@ -11,12 +11,12 @@
 
 namespace linkmatrix {
 
-/// Condition under which an option has an effect. Options: options of a program, with the names that were `given`.
-/// Scope: properties of a run that conditions use.
+/// Condition under which an option has an effect. Options: options of a program, with is_given(). Scope: properties of
+/// a run that conditions use.
 template <class Options, class Scope>
 struct OptionCondition {
   bool (*holds)(const Options&, const Scope&);
-  std::string_view why_not;  ///< text if the condition does not hold: reason, ':' and remedy
+  std::string_view why_not;  ///< text if the condition does not hold: "reason: remedy"
 };
 
 /// An option and all its conditions.
@@ -38,7 +38,7 @@ std::vector<Option> options_of(const std::vector<Row>& rows) {
   return options;
 }
 
-/// Throws BadInput for the first given option without effect in the run.
+/// Throws BadInput for the first given option with a condition that does not hold.
 template <class Options, class Scope>
 void refuse_unused(const std::vector<OptionRow<Options, Scope>>& rows, const Options& options, const Scope& run) {
   for (const auto& [option, needs] : rows) {

@@ -17,29 +17,29 @@ namespace {
 const char* running = "";
 Supervisor* supervising = nullptr;
 
-/// Writes the record if an exception escapes a noexcept function, which some functions of the standard library do
-/// without memory.
+/// Handler of std::terminate: writes the record. Without memory, some functions of the standard library terminate.
 [[noreturn]] void end_in_order() {
-  Ending ending = broken("std::terminate");  // short enough to need no memory
+  Ending ending = broken("std::terminate");  // short, so that the string needs no allocation
   try {
     if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
   } catch (const std::exception& e) {
     ending = ending_of(e);
-  } catch (...) {  // the exception has no text
+  } catch (...) {  // no std::exception
   }
   if (supervising != nullptr) supervising->break_off(std::move(ending));
-  say(running, ending.error.value_or(""));
+  print_error(running, ending.error.value_or(""));
   std::_Exit(static_cast<int>(ExitCode::device_error));
 }
 
-/// Number of ranks: Open MPI, PMI (MPICH, Intel MPI, srun --mpi=pmi2), Slurm (srun --mpi=pmix).
+/// Variables with the number of ranks: Open MPI, PMI (MPICH, Intel MPI, srun --mpi=pmi2), Slurm (srun --mpi=pmix).
 constexpr std::array size_variables{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
-/// Set only for ranks. SLURM_STEP_NUM_TASKS also counts tasks without MPI.
+/// Variables that launchers set only for MPI ranks, unlike SLURM_STEP_NUM_TASKS.
 constexpr std::array rank_variables{"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
 
 bool is_set(const char* name) { return std::getenv(name) != nullptr; }
 
-constexpr std::size_t kept_back = 8 << 20;  // the record of some hundred endpoints; never touched, so it costs no page
+constexpr std::size_t kept_back =
+    8 << 20;  // enough for a record of some hundred endpoints; untouched pages cost nothing
 
 std::atomic<void*> reserve{nullptr};
 
@@ -64,14 +64,14 @@ ExitCode print_text(const std::string& text) {
 
 int program_main(const char* program, const std::function<ExitCode()>& act) {
   running = program;
-  hold_standard_streams();
-  keep_memory_back();
+  open_missing_streams();
+  reserve_ending_memory();
   std::set_terminate(end_in_order);
   try {
     return static_cast<int>(act());
   } catch (const std::exception& e) {
     const Ending ending = ending_of(e);
-    say(program, ending.error.value_or(""));
+    print_error(program, ending.error.value_or(""));
     return static_cast<int>(ending.code);
   }
 }
@@ -80,7 +80,7 @@ bool started_by_mpirun() {
   if (std::none_of(rank_variables.begin(), rank_variables.end(), is_set)) return false;
   for (const char* name : size_variables)
     if (is_set(name)) return std::atoi(std::getenv(name)) > 1;
-  return true;  // a launcher without a number of ranks: there may be several
+  return true;  // the launcher sets no number of ranks, so there may be several
 }
 
 int launched_ranks() {
@@ -93,7 +93,7 @@ int launched_rank() {
   return known == rank_variables.end() ? 0 : std::atoi(std::getenv(*known));
 }
 
-void keep_memory_back() {
+void reserve_ending_memory() {
   std::free(reserve.exchange(std::malloc(kept_back)));
   std::set_new_handler(let_go);
 }

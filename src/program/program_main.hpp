@@ -11,21 +11,21 @@
 
 namespace linkmatrix {
 
-/// Runs `act` as the main function of a program. Every exception, also one that terminates, ends in one sentence, an
-/// exit code and, with a supervisor, a record.
+/// Runs `act` as the main function of a program and returns its exit code. An exception prints one sentence and, with a
+/// supervisor, writes the record. Also handles std::terminate.
 int program_main(const char* program, const std::function<ExitCode()>& act);
 
-/// Returns the supervisor of this process, created at the first call and never destroyed, because it also watches the
-/// libraries' exit handlers.
+/// Returns the supervisor of this process. Created at the first call and never destroyed, so that it also limits the
+/// time of the libraries' exit handlers.
 Supervisor& supervisor_of(const char* program);
 
-/// Prints a text completely to standard output. Throws BadInput if this fails.
+/// Prints a text to standard output. Throws BadInput if not all of it was written.
 ExitCode print_text(const std::string& text);
 
-/// Returns the rank from the launcher; 0 if unknown.
+/// Returns the rank in the launcher's environment variables; 0 if unknown.
 int launched_rank();
 
-/// Main function of a program: parses its options, then prints the requested text or measures.
+/// Main function of a measuring program: parses the options, then prints the requested text or measures.
 template <class Options>
 int program_main(const char* program, int argc, char** argv, Options (*parse)(std::span<char* const>),
                  ExitCode (*run)(const Options&, Supervisor&)) {
@@ -38,15 +38,15 @@ int program_main(const char* program, int argc, char** argv, Options (*parse)(st
   });
 }
 
-/// Returns whether an MPI launcher started this process as one of several, from environment variables, so that it works
-/// without MPI.
+/// Returns whether an MPI launcher started this process as one of several. Reads environment variables, so it works in
+/// builds without MPI.
 bool started_by_mpirun();
 
-/// Returns the number of ranks from the launcher; 1 if unknown.
+/// Returns the number of ranks in the launcher's environment variables; 1 if unknown.
 int launched_ranks();
 
-/// Reserves memory for the end of the run. The first failing allocation releases it and still fails; writing the record
-/// then has memory.
-void keep_memory_back();
+/// Reserves 8 MiB for the end of the run. The first failing allocation releases it and still fails, so that the record
+/// can be written.
+void reserve_ending_memory();
 
 }  // namespace linkmatrix

@@ -19,7 +19,7 @@ namespace linkmatrix {
 namespace {
 
 constexpr double grace = 10;                    // seconds between the deadline of all waits and the end of the process
-constexpr double grace_of_servers = 2 * grace;  // they know less of how the run goes
+constexpr double grace_of_servers = 2 * grace;  // longer, so that the process that writes ends first
 
 void close_items(std::vector<Health::Item>& items, const std::map<std::string, double>& after) {
   for (const auto& [name, value] : after) {
@@ -63,9 +63,9 @@ ExitCode ProgramRun::run() {
 }
 
 Ending ProgramRun::ending() {
-  const Ending by_record = record().look(judge);
+  const Ending by_record = record().read(judge);
   if (by_record.code != ExitCode::measured) return by_record;
-  const auto why = machine().disorder();
+  const auto why = machine().abnormal_end();
   return why ? broken(*why) : by_record;
 }
 
@@ -96,22 +96,22 @@ void ProgramRun::start_up() {
   end_phase("start-up");
   if (!root) return;
   std::ostringstream head;
-  record().look([&](const Record& record) { print_head(head, record, options_.max_display); });
+  record().read([&](const Record& record) { print_head(head, record, options_.max_display); });
   supervisor_.print(head.str());
 }
 
-/// Records other processes that hold device memory, although nothing can be measured.
+/// Records the other processes that hold the device memory, so that the run is reported as disturbed.
 void ProgramRun::start_or_record() {
   const InPhase phase(RunPhase::devices);
   try {
     start();
   } catch (const MemoryHeld& e) {
     record().change([&](Record& record) {
-      record.backend = "cuda";  // no other device has memory that processes can hold
+      record.backend = "cuda";  // only GPUs have memory that other processes can hold
       for (const std::string& device : e.devices()) record.lost.push_back({device, e.what(), LossKind::memory});
       Activity poll = e.poll();
       mark_ignored(poll, options_.ignored);
-      record.others = at_rest(poll);
+      record.others = single_poll_usage(poll);
       decide_disturbances(*record.others);
       for (const Lost& one : record.lost) add_memory_disturbance(*record.others, one.label);
     });
@@ -147,19 +147,20 @@ void ProgramRun::poll_first() {
   last_poll_ = std::move(idle.last);
   if (asked && last_poll_.empty())
     throw BadInput("other processes cannot be detected here: omit --wait-idle and --refuse-busy");
-  if (idle.busy && options_.refuse_busy) throw DeviceError(busy_sentence(*idle.busy, options_.wait_idle));
-  Activity others = asked ? std::move(idle.between) : at_rest(last_poll_);
+  if (idle.busy_sentence && options_.refuse_busy)
+    throw DeviceError(busy_sentence(*idle.busy_sentence, options_.wait_idle));
+  Activity others = asked ? std::move(idle.between) : single_poll_usage(last_poll_);
   if (!asked) decide_disturbances(others);
   add_memory_disturbances(others);
   record().change([&](Record& record) {
     if (!last_poll_.empty()) record.others = std::move(others);
-    if (idle.busy) record.notes.push_back("other processes used the node: " + *idle.busy);
+    if (idle.busy_sentence) record.notes.push_back("other processes used the node: " + *idle.busy_sentence);
   });
 }
 
 /// Adds disturbances of devices whose memory other processes held.
 void ProgramRun::add_memory_disturbances(Activity& others) {
-  const std::vector<Lost> lost = record().look([](const Record& record) { return record.lost; });
+  const std::vector<Lost> lost = record().read([](const Record& record) { return record.lost; });
   for (const Lost& one : lost)
     if (one.kind == LossKind::memory) add_memory_disturbance(others, one.label);
 }
@@ -180,7 +181,7 @@ std::optional<Activity> ProgramRun::poll_again() {
 void ProgramRun::finish_last(const std::function<void(Record&)>& change) {
   const auto throttled = machine().throttle_reasons();
   std::optional<Activity> others = poll_again();
-  const bool failed = record().look([](const Record& r) { return r.results.back().cells(CellStatus::error) > 0; });
+  const bool failed = record().read([](const Record& r) { return r.results.back().cells(CellStatus::error) > 0; });
   if (others && failed) add_memory_disturbances(*others);
   const MatrixResult result = record().change([&](Record& record) {
     record.results.back().throttled = throttled;
@@ -207,7 +208,7 @@ void ProgramRun::measure_rounds(const ListedRounds& rounds, MatrixResult result,
 }
 
 std::size_t ProgramRun::results() {
-  return record().look([](const Record& record) { return record.results.size(); });
+  return record().read([](const Record& record) { return record.results.size(); });
 }
 
 std::vector<DeviceState> ProgramRun::read_device_states() {

@@ -38,8 +38,9 @@ struct ProgramOptions {
   bool is_given(std::string_view name) const { return std::ranges::find(given, name) != given.end(); }
 };
 
-/// One run of a program, from the first line to the exit code. The supervisor keeps its record, which grows cell by
-/// cell. Ends the process if a hung device would block it.
+/// One run of a measuring program, from start to exit code. A program derives from it. Flow of run(): start() in every
+/// process; then act() in the process that writes, Machine::serve() in the others. Runs on one thread. Ends the process
+/// if a hung device would block it.
 class ProgramRun {
  public:
   ProgramRun(std::string program, const ProgramOptions& options, Supervisor& supervisor);
@@ -50,14 +51,14 @@ class ProgramRun {
   ExitCode run();
 
  protected:
-  /// Initializes the machine and calls `use` with it. Throws BadInput if the options cannot be measured; DeviceError
+  /// Initializes the machine and calls use(). Throws BadInput if the machine cannot measure the options, DeviceError
   /// and TimedOut.
   virtual void start() = 0;
 
-  /// Sets the machine of the run and adds the simulated fault. Throws BadInput if the machine cannot have the fault.
+  /// Sets the machine of the run, and adds the simulated fault. Throws BadInput if the machine cannot have the fault.
   void use(Machine& machine);
 
-  /// Measures. Only in the process that writes.
+  /// Measures. Called only in the process that writes.
   virtual void act() = 0;
 
   /// Returns whether the machine counts the run's own bytes on networks.
@@ -68,30 +69,30 @@ class ProgramRun {
   Machine& machine() { return *machine_; }
   Deadline deadline() const { return deadline_; }
 
-  /// Polls other processes before the first measurement, and waits or throws DeviceError, according to the options.
+  /// Polls other processes before the first measurement. Waits for --wait-idle. Throws DeviceError for --refuse-busy.
   void poll_first();
 
-  /// Returns the usage by other processes since the last poll, with its disturbances; nothing if unknown.
+  /// Polls, and returns the usage by other processes since the last poll, with its disturbances; nothing if unknown.
   std::optional<Activity> poll_again();
 
-  /// Polls between measurements, to detect processes with a short-lived GPU context.
+  /// Polls between measurements, so that poll_again() also reports processes with a short-lived GPU context.
   void remember_contexts() { linkmatrix::remember_contexts(last_poll_, poll()); }
 
-  /// Adds devices that were lost because other processes hold their memory.
+  /// Adds a disturbance for each device that was lost because other processes hold its memory.
   void add_memory_disturbances(Activity& others);
 
-  /// Starts writing the record.
+  /// Makes the supervisor write the record from now on.
   void write_record();
 
-  /// Adds a result and measures its cells serially, with the simulated fault. Throws as measure(). After BadInput the
-  /// record does not contain the result.
+  /// Adds a result to the record and measures the cells at `places` serially, with the simulated fault. Throws as
+  /// measure(). After BadInput, removes the result.
   void measure_one_by_one(const auto& places, MatrixResult result, Sampler& sampler, MeasureOptions how) {
     std::vector<Round> rounds;
     for (const Place& place : places) rounds.push_back({place});
     measure_rounds(ListedRounds(std::move(rounds)), std::move(result), sampler, std::move(how));
   }
 
-  /// Completes the record's last result.
+  /// Calls `change` with the record to complete its last result, and prints this result.
   void finish_last(const std::function<void(Record&)>& change);
 
   std::size_t results();
@@ -113,15 +114,15 @@ class ProgramRun {
   Deadline deadline_;
   Machine* machine_ = nullptr;
   std::optional<FaultyMachine> faulty_;
-  std::vector<NodeFacts> nodes_;                      ///< facts before the first measurement
-  std::optional<std::filesystem::path> record_file_;  ///< target of a symbolic link
+  std::vector<NodeFacts> nodes_;                      ///< nodes before the first measurement
+  std::optional<std::filesystem::path> record_file_;  ///< --record, after symbolic links
   Activity last_poll_;                                ///< last poll of other processes
 };
 
-/// Returns the health of devices before the run. States without a device are ignored.
+/// Returns the health of devices with the state before the run.
 std::vector<Health> open_health(std::span<const Endpoint> devices, std::span<const DeviceState> states);
 
-/// Adds the state after the run; new items are added.
+/// Adds the state after the run. Items that were missing before are added.
 void close_health(std::span<Health> health, std::span<const DeviceState> states);
 
 }  // namespace linkmatrix

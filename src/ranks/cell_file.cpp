@@ -14,14 +14,14 @@
 namespace linkmatrix::ranks {
 namespace {
 
-constexpr double bin_width = 0.001, lowest = -13.9;  // log of 1e-6
-constexpr std::size_t bins = 34700;                  // up to 1e9
-constexpr std::size_t columns_at_once = 1024;        // 16 KiB of the file
-constexpr std::size_t most_pending = 256;            // cells of a row
-constexpr double most_unwritten = 10;                // seconds of results that a killed job loses
-constexpr std::size_t header_bytes = 256;            // a multiple of 64, as the format wants it
+constexpr double bin_width = 0.001, lowest = -13.9;  // logarithms; lowest: ln(1e-6)
+constexpr std::size_t bins = 34700;                  // from 1e-6 to 1e9
+constexpr std::size_t columns_at_once = 1024;        // 16 KiB per read
+constexpr std::size_t most_pending = 256;            // cells per row in memory
+constexpr double most_unwritten = 10;                // maximum seconds of results that a killed job loses
+constexpr std::size_t header_bytes = 256;            // the format requires a multiple of 64
 
-/// Version 1.0 of NumPy's format (numpy.lib.format): magic, length, a dictionary in Python's words, spaces, newline.
+/// Returns the header of NumPy's format 1.0 (numpy.lib.format): magic, length, Python dictionary, spaces, newline.
 std::string header(std::size_t n) {
   const std::string shape = std::to_string(n) + ", " + std::to_string(n);
   const std::string words =
@@ -68,7 +68,6 @@ double Quantiles::at(double share) const {
   return most_;
 }
 
-/// In the order of the numbers in the file.
 std::vector<std::string> CellFile::status_words(CellStatus blank) {
   std::vector<std::string> words{std::string(word(blank))};
   for (const auto& [status, text] : Words<CellStatus>::table)
@@ -90,7 +89,7 @@ CellFile::CellFile(Guarded<Record>& record, std::filesystem::path file, std::siz
   for (const auto& [status, text] : Words<CellStatus>::table)
     codes_.at(static_cast<std::size_t>(status)) = status == blank ? std::uint8_t{0} : next++;
   const std::uint64_t bytes = header_bytes + n * n * sizeof(Cell);
-  // reserves the space now: a disk that fills up at the end would cost the whole measurement
+  // reserves the space now, because a full disk at the end would lose the measurement
   if (out_.number() < 0 || ::posix_fallocate(out_.number(), 0, static_cast<off_t>(bytes)) != 0)
     throw BadInput("--record: " + file_.string() + " cannot be created: the cells need " + std::to_string(bytes >> 20) +
                    " MiB of disk space in the folder of the record");
@@ -122,12 +121,11 @@ void CellFile::fail(const Place& place, CellStatus status) {
   const std::uint8_t was = cell_at(place).status;
   if (was == code(CellStatus::corrupt)) return;
   if (was == code(CellStatus::ok)) verified_ -= std::min<std::uint64_t>(verified_, bidirectional_ ? 2 : 1);
-  for (int ways = bidirectional_ ? 2 : 1; ways > 0 && was != 0; --ways)
-    --counts_[was], ++counts_[0];  // as never touched
+  for (int ways = bidirectional_ ? 2 : 1; ways > 0 && was != 0; --ways) --counts_[was], ++counts_[0];  // blank
   mark(place, status);
 }
 
-void CellFile::lose(const Lost& endpoint) {
+void CellFile::add_lost(const Lost& endpoint) {
   record_.change([&](Record& record) { record.lost.push_back(endpoint); });
 }
 
@@ -160,7 +158,7 @@ void CellFile::flush_all() {
   flushed_ = Clock::now();
 }
 
-/// Writes the pending cells of a row. Nearby cells are written in one piece with the bytes between them.
+/// Writes the pending cells of a row. Writes nearby cells and the bytes between them in one piece.
 void CellFile::flush(std::size_t row) {
   std::vector<Pending>& cells = pending_[row];
   std::stable_sort(cells.begin(), cells.end(), [](const Pending& a, const Pending& b) { return a.column < b.column; });
@@ -212,7 +210,7 @@ CellStatus CellFile::status(const Place& place) const {
   return CellStatus::not_run;
 }
 
-/// Cells known without reading the file.
+/// Returns the part of the summary that needs no reading of the file.
 CellSummary CellFile::counted() const {
   CellSummary out{file_.filename().string(), status_words(blank_), {}, {}, {}, {}};
   for (std::size_t status = 0; status < out.statuses.size(); ++status) out.counts.push_back(counts_[status]);

@@ -15,15 +15,15 @@
 
 namespace linkmatrix::ranks {
 
-/// Quantiles of positive numbers from 1e-6 to 1e9 in constant memory. Counts in bins of 0.1 %, so a median is accurate
-/// to 0.05 %.
+/// Quantiles of numbers from 1e-6 to 1e9 in constant memory. Counts in bins of 0.1 %, so quantiles are accurate to 0.05
+/// %.
 class Quantiles {
  public:
   void add(double value);
   std::uint64_t count() const { return count_; }
   double least() const { return least_; }
   double most() const { return most_; }
-  /// Returns the quantile `share`; 0.5 is the median. At least one value must have been added.
+  /// Returns the quantile `share`, from 0 to 1; 0.5 is the median. At least one value must have been added.
   double at(double share) const;
 
  private:
@@ -32,15 +32,15 @@ class Quantiles {
   double least_ = 0, most_ = 0;
 };
 
-/// Stores the cells of a matrix that is too large for a record, in a NumPy file next to the record: n × n structures of
-/// 16 bytes ('value', 'low', 'high' as 4-byte floats, 'samples' as 2 bytes, 'status' and 'converged' as 1 byte). Rows
-/// are sources. The file is updated at least every 10 s. This process keeps only few cells of each row in memory.
+/// Stores the cells of a matrix that is too large for a record. The cells are in a NumPy file next to the record: n × n
+/// structures of 16 bytes, row-major, see Cell. The file is updated at least every 10 s. Memory use is up to 256 cells
+/// per row.
 class CellFile final : public Store {
  public:
   using LinkClass = std::function<std::string(std::size_t row, std::size_t column)>;
 
-  /// For the last result of the record. blank: status of cells that are never stored, except the diagonal. Throws
-  /// BadInput if the file cannot be created, or if the disk is too full.
+  /// Stores the cells of the record's last result. n: number of rows. blank: status of cells that are never stored,
+  /// except the diagonal. Throws BadInput if the file cannot be created, or if the disk is too full.
   CellFile(Guarded<Record>& record, std::filesystem::path file, std::size_t n, bool bidirectional, LinkClass link_class,
            CellStatus blank = CellStatus::not_run);
 
@@ -51,18 +51,19 @@ class CellFile final : public Store {
   CellStatus status(const Place& place) const override;
   std::optional<Interval> interval(const Place& place) const override;
   bool can_remeasure() const override { return false; }
-  void lose(const Lost& endpoint) override;
+  void add_lost(const Lost& endpoint) override;
   void change(const std::function<void(MatrixResult&)>& change) override;
 
-  /// Writes all cells, and adds their summary to the result: counts, medians of rows and columns, and each link class.
+  /// Writes all cells, and sets MatrixResult::large.
   void finish() override;
 
   struct Cell {
     float value = 0, low = 0, high = 0;
     std::uint16_t samples = 0;
-    std::uint8_t status = 0;  ///< index into `status_words`; 0 is the blank, as in an empty file
+    std::uint8_t status = 0;  ///< index into status_words(); 0: blank, as in an empty file
     std::uint8_t converged = 0;
   };
+  /// Returns the names of the status numbers, the blank first.
   static std::vector<std::string> status_words(CellStatus blank = CellStatus::not_run);
   static_assert(sizeof(Cell) == 16);
 
@@ -92,11 +93,11 @@ class CellFile final : public Store {
   CellStatus blank_;
   std::array<std::uint8_t, Words<CellStatus>::table.size()> codes_{};  ///< code of each status
   std::uint64_t verified_ = 0;
-  std::array<std::uint64_t, 256> counts_{};  ///< cells per status, if no cell is stored twice
+  std::array<std::uint64_t, 256> counts_{};  ///< number of cells per status
   std::set<Place> corrupt_;
   Clock::time_point flushed_ = Clock::now();
   Descriptor out_;
-  std::vector<std::vector<Pending>> pending_;  ///< by row: consecutive cells are neighbours
+  std::vector<std::vector<Pending>> pending_;  ///< by row: cells that are not written yet
 };
 
 }  // namespace linkmatrix::ranks

@@ -14,17 +14,16 @@
 namespace linkmatrix::ranks {
 namespace {
 
-constexpr std::size_t eager_bytes = 256;        // bytes that every MPI buffers without waiting for the receiver
-constexpr int polls_between_clock_reads = 256;  // at the clock
-constexpr double patience = 200e-6;             // seconds; then a waiting rank lets go of its core, which it may share
+constexpr std::size_t eager_bytes = 256;  // every MPI sends such messages without waiting for the receiver
+constexpr int polls_between_clock_reads = 256;
+constexpr double patience = 200e-6;  // seconds of polling before a rank yields its core
 
-constexpr double leaving = 30;  // seconds for MPI_Finalize, which waits for all ranks
+constexpr double leaving = 30;  // time limit of MPI_Finalize in seconds
 
-/// Ends the process if a call into MPI does not return, because it waits for a rank that has
-/// ended.
+/// Ends the process if a call into MPI does not return in time.
 class LastResort {
  public:
-  /// Without a further thread only the supervisor limits the call.
+  /// If no thread can be started, only the supervisor limits the call.
   LastResort(double seconds, ExitCode code) {
     try {
       thread_ = std::jthread([this, seconds, code](const std::stop_token& stop) { wait(stop, seconds, code); });
@@ -95,20 +94,20 @@ void Communicator::finish(std::vector<MPI_Request>& requests, Deadline deadline)
 /// Uses MPI_Testall, which costs less than MPI_Test, also for one request.
 void Communicator::wait(std::span<MPI_Request> requests, Deadline deadline) {
   if (statuses_.size() < requests.size()) statuses_.resize(requests.size());
-  std::optional<Clock::time_point> start;  // a clock's price is felt in the shortest messages
+  std::optional<Clock::time_point> start;  // read late, because reading a clock would slow the shortest messages
   int done = 0;
-  for (std::uint64_t polls = 1;; ++polls) {  // an int overflows in ten seconds of a fast processor
+  for (std::uint64_t polls = 1;; ++polls) {  // 64 bits, because an int overflows in ten seconds
     const int status = MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, statuses_.data());
     if (status != MPI_SUCCESS) check_mpi(error_of(status, requests.size()), rank_, "waiting for a message");
     if (done != 0) return;
     if (polls % polls_between_clock_reads != 0) continue;
-    look(deadline);
+    check_wait(deadline);
     if (!start) start = Clock::now();
     if (seconds_since(*start) > patience) std::this_thread::yield();
   }
 }
 
-/// Meaning of MPI_Testall's "an error is in a status".
+/// Returns the error of a single request if MPI_Testall returns MPI_ERR_IN_STATUS.
 int Communicator::error_of(int status, std::size_t requests) const {
   const auto known = std::span(statuses_).first(requests);
   const auto failed = std::find_if(known.begin(), known.end(), [](const MPI_Status& one) {
@@ -128,11 +127,11 @@ void Communicator::send_soon(const void* data, std::size_t bytes, int to, int ta
 
 void Communicator::open_window() {
   if (window_ != MPI_WIN_NULL) return;
-  // Open MPI 4.1 has none for TCP
+  // Open MPI 4.1 has no windows over TCP
   if (MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &window_) != MPI_SUCCESS) {
     window_ = MPI_WIN_NULL;
     throw BadInput(
-        "this MPI makes no window for one-sided transfers over the network it has chosen: omit the test cases "
+        "this MPI cannot create a window for one-sided transfers over its selected network: omit the test cases "
         "rank_to_rank_put_…, or choose another network");
   }
   MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN);
@@ -154,7 +153,7 @@ void Communicator::wait_for_all(MPI_Request& request, const std::string& late, D
   }
 }
 
-void Communicator::look(Deadline deadline) const {
+void Communicator::check_wait(Deadline deadline) const {
   if (deadline.passed()) throw TimedOut("rank" + std::to_string(rank_) + ": no answer within --pair-timeout");
   heed_alarm();
 }

@@ -5,7 +5,7 @@
 namespace linkmatrix::ranks {
 namespace {
 
-/// Wrong data counts, also if something else failed.
+/// Converts a report to a status. Wrong data has priority over other failures.
 CellStatus status_of(const Report& report) {
   if (report.wrong_bytes > 0) return CellStatus::corrupt;
   if (report.status == ReportStatus::timeout) return CellStatus::timeout;
@@ -51,7 +51,7 @@ Order Coordinator::order_for(const Place& place, const SampleRule& rule) const {
   for (std::size_t k = 0; k < pairs.size(); ++k) {
     const auto from = static_cast<std::size_t>(pairs[k].source), to = static_cast<std::size_t>(pairs[k].destination);
     order.pair.at(k) = {pairs[k].source, pairs[k].destination, table_.route(from, to)};
-    order.same_node = table_.same_node(from, to);  // of each pair, or of none
+    order.same_node = table_.same_node(from, to);  // all pairs of a cell have the same two nodes
   }
   return order;
 }
@@ -61,8 +61,8 @@ std::vector<Sampled> Coordinator::sample(const Round& round, const SampleRule& r
   std::vector<std::size_t> asked;
   std::vector<Order> orders;
   for (std::size_t k = 0; k < round.size(); ++k) {
-    if (!is_there(round[k])) {
-      cells[k] = missing(lost_as(round[k]), "one of its ranks is lost");
+    if (!is_available(round[k])) {
+      cells[k] = missing(lost_status(round[k]), "one of its ranks is lost");
     } else if (rule.until.passed()) {
       cells[k] = missing(CellStatus::timeout, "no time was left");
     } else {
@@ -93,16 +93,16 @@ std::vector<Path> Coordinator::paths(const Place& place) const {
   return paths;
 }
 
-CellStatus Coordinator::lost_as(const Place& place) const {
+CellStatus Coordinator::lost_status(const Place& place) const {
   CellStatus status = CellStatus::error;
   for (const int rank : resources(place))
-    if (!ranks_.is_there(rank) && ranks_.lost_as(rank) == CellStatus::timeout) status = CellStatus::timeout;
+    if (!ranks_.is_available(rank) && ranks_.lost_status(rank) == CellStatus::timeout) status = CellStatus::timeout;
   return status;
 }
 
-bool Coordinator::is_there(const Place& place) const {
+bool Coordinator::is_available(const Place& place) const {
   const std::vector<int> ranks = resources(place);
-  return std::all_of(ranks.begin(), ranks.end(), [this](int rank) { return ranks_.is_there(rank); });
+  return std::all_of(ranks.begin(), ranks.end(), [this](int rank) { return ranks_.is_available(rank); });
 }
 
 }  // namespace linkmatrix::ranks

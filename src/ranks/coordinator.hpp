@@ -10,19 +10,18 @@
 
 namespace linkmatrix::ranks {
 
-/// Samples the cells of a matrix between ranks. Rank 0 sends orders to the ranks of each cell and collects their
-/// samples. Only rank 0 knows the schedule.
+/// The Sampler of a matrix between ranks, on rank 0. Sends orders to the ranks of each cell and collects their samples.
 class Coordinator final : public Sampler {
  public:
-  /// table: facts of the ranks. rounds: the pairs of ranks of each cell. form: template of all orders.
+  /// Keeps references to all arguments except `form`, the template of all orders.
   Coordinator(Ranks& ranks, const RankTable& table, const RankRounds& rounds, const Order& form)
       : ranks_{ranks}, table_{table}, rounds_{rounds}, form_{form} {}
 
   std::vector<Sampled> sample(const Round& round, const SampleRule& rule) override;
   std::vector<int> resources(const Place& place) const override;
   std::vector<Path> paths(const Place& place) const override;
-  bool is_there(const Place& place) const override;
-  CellStatus lost_as(const Place& place) const override;
+  bool is_available(const Place& place) const override;
+  CellStatus lost_status(const Place& place) const override;
   std::vector<Lost> take_lost() override { return ranks_.take_lost(); }
   Sensitivity sensitivity() const override { return {least_, most_}; }
   Clocking clocking() const override { return {"messages", std::nullopt}; }

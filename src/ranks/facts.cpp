@@ -30,8 +30,8 @@ constexpr std::array transport_libraries{std::pair{"/libuct_ib", "UCX InfiniBand
                                          std::pair{"/libportals", "Portals"},       std::pair{"mca_btl_tcp", "btl tcp"},
                                          std::pair{"mca_btl_openib", "btl openib"}};
 
-/// Returns whether Open MPI uses ob1 for messages (TCP and shared memory). Only ob1 has performance variables with this
-/// prefix; UCX and libfabric have none.
+/// Returns whether Open MPI uses its component ob1 (TCP and shared memory). Only ob1 has performance variables with
+/// this prefix.
 bool open_mpi_took_ob1() {
   int provided = 0, count = 0;
   bool found = false;
@@ -105,7 +105,7 @@ std::vector<std::string> own_mappings() {
   return lines;
 }
 
-/// Empty if the file is no such library or does not contain the version.
+/// Returns the version in the file of a library; "" if the file does not contain it.
 std::string version_of(const Library& library, const std::string& file) {
   void* const loaded = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (loaded == nullptr) return "";

@@ -14,7 +14,7 @@ namespace linkmatrix::ranks {
 namespace {
 
 constexpr std::size_t most_hosts = 1'000'000, most_digits = 9;
-constexpr std::size_t most_name = 320;  // characters of a host
+constexpr std::size_t most_name = 320;  // maximum length of a host name
 constexpr std::ptrdiff_t most_brackets = 8;
 constexpr std::string_view blanks = " \t\r";
 
@@ -80,7 +80,7 @@ void expand(const std::string& before, std::string_view rest, std::string_view l
   }
 }
 
-/// "leaf1" and "n[1-32]" of a line; nothing of a switch that has others below it, or of a group of Slurm's blocks.
+/// Returns "leaf1" and "n[1-32]" of a line; nothing for a switch above other switches, or a group of Slurm's blocks.
 std::optional<std::pair<std::string_view, std::string_view>> group_of(std::string_view line) {
   if (line.starts_with("AggregatedBlock=") || line.starts_with("BlockSizes=")) return std::nullopt;
   if (line.find("SwitchName=") == std::string_view::npos && !line.starts_with("BlockName=")) {
@@ -117,7 +117,7 @@ bool is_label(std::string_view name) {
 std::vector<std::string> expanded_hosts(std::string_view list) {
   std::vector<std::string> hosts;
   for (const std::string_view item : items_of(list)) {
-    if (std::ranges::count(item, '[') > most_brackets) refuse_hosts(list);  // each is a call within the one before
+    if (std::ranges::count(item, '[') > most_brackets) refuse_hosts(list);  // limits the depth of the recursion
     expand("", item, list, hosts);
   }
   return hosts;
@@ -162,7 +162,7 @@ std::vector<std::string> groups_of(const std::vector<std::string>& nodes,
   std::vector<std::string> found;
   for (const std::string& node : nodes) {
     auto at = groups.find(node);
-    if (at == groups.end()) at = groups.find(node.substr(0, node.find('.')));  // a scheduler writes short names
+    if (at == groups.end()) at = groups.find(node.substr(0, node.find('.')));  // schedulers write short names
     if (at == groups.end())
       throw BadInput("--groups: " + node + " is in no group: add each node of the job to a group");
     found.push_back(at->second);

@@ -18,9 +18,9 @@ namespace {
 
 using Token = std::array<std::uint64_t, 2>;
 
-constexpr double most_questions = 500;  // a second, of all ranks together
-constexpr double longest_between = 10;  // seconds: rank 0 is known to be gone within a minute
-constexpr double gone_after = 40;       // seconds
+constexpr double most_questions = 500;  // per second, from all ranks together
+constexpr double longest_between = 10;  // seconds between two questions of a rank
+constexpr double gone_after = 40;       // seconds without an answer
 
 std::unique_ptr<Descriptor> socket_of(int family) {
   return std::make_unique<Descriptor>(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -57,8 +57,7 @@ std::unique_ptr<Descriptor> answering_socket(in_port_t& port) {
   return nullptr;
 }
 
-/// Addresses of this node that other nodes may reach, IPv4 first. The loopback address is last; its ranks are on this
-/// node.
+/// Returns the addresses of this node, IPv4 first. The last one is the loopback address, for ranks on this node.
 void put_addresses(in_port_t port, HeartbeatAddress& out) {
   ifaddrs* all = nullptr;
   if (::getifaddrs(&all) != 0) return;
@@ -91,7 +90,7 @@ bool is_token(int socket, const Token& token, sockaddr* from, socklen_t* length)
   return ::recvfrom(socket, said.data(), sizeof said, 0, from, length) == sizeof said && said == token;
 }
 
-/// A rank's way to one of rank 0's addresses: connected, so that a refusal comes back.
+/// A socket connected to one of rank 0's addresses. Connected, so that the system reports refusals.
 struct Way {
   std::unique_ptr<Descriptor> socket;
   bool answered = false;
@@ -184,7 +183,7 @@ void Heartbeat::ask(std::stop_token stop, HeartbeatAddress address, HeartbeatPac
     for (Way& way : ways) {
       errno = 0;
       while (is_token(way.socket->number(), address.token, nullptr, nullptr)) way.answered = answered = true;
-      // an address that never answered may belong to another node with its own network
+      // Ignore addresses that never answered: they may belong to another node.
       refused = refused || (errno == ECONNREFUSED && way.answered);
     }
     const bool known = std::any_of(ways.begin(), ways.end(), [](const Way& way) { return way.answered; });

@@ -15,29 +15,26 @@
 
 namespace linkmatrix::ranks {
 
-/// Network addresses of rank 0, broadcast at the start of the job.
+/// Network addresses of rank 0. Rank 0 broadcasts them at the start of the job.
 struct HeartbeatAddress {
   struct One {
     sockaddr_storage storage;
     socklen_t length;
   };
-  std::array<std::uint64_t, 2> token{};  ///< identifier of this run, to reject packets of other programs
+  std::array<std::uint64_t, 2> token{};  ///< random identifier of the run, to reject other packets
   std::array<One, 8> one{};              ///< one address per network
   int count = 0;                         ///< number of addresses; 0: no heartbeat is possible
 };
 
-/// Interval of the questions, and number of unanswered questions after which rank 0 counts as ended.
+/// Interval of the questions, and limits after which rank 0 has ended.
 struct HeartbeatPace {
   double between = 5;  ///< seconds between two questions
-  int silent = 8;      ///< number of questions without an answer
-  int refused = 3;     ///< number of questions refused by the other node's system because the process has ended
+  int silent = 8;      ///< maximum number of unanswered questions
+  int refused = 3;     ///< maximum number of questions that rank 0's system refuses, because the process has ended
 };
 
-/// Heartbeat that detects the end of rank 0, which MPI may not report. Without it the launcher would wait until the
-/// time limit of the job.
-///
-/// Sends few bytes by UDP, independently of MPI, from a thread that sleeps otherwise. A rank that never gets an answer,
-/// because of a firewall for example, ends nothing.
+/// Detects the end of rank 0, which MPI may not report, so that the job does not wait until its time limit. A thread
+/// sends small UDP packets, independently of MPI. A rank that never gets an answer (firewall) never reports the end.
 class Heartbeat {
  public:
   Heartbeat() = default;
@@ -45,18 +42,18 @@ class Heartbeat {
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
 
-  /// At rank 0: answers questions until destruction. Without a socket or a thread, returns an address with count 0.
+  /// On rank 0: answers questions until destruction. Returns count 0 if no socket or thread is available.
   HeartbeatAddress answer();
 
-  /// At other ranks: asks until stopped. Calls `lost` once, on its own thread, when rank 0 has ended.
+  /// On other ranks: asks until stop(). Calls `lost` once, on its own thread, when rank 0 has ended.
   void watch(const HeartbeatAddress& address, HeartbeatPace pace, std::function<void()> lost);
 
-  /// Records a sign of life of rank 0 by other means.
+  /// Records that rank 0 was heard by other means, such as an order.
   void heard() { unanswered_ = 0; }
 
   void stop();
 
-  /// Returns the pace for a number of ranks, which limits the load of rank 0.
+  /// Returns the pace for a number of ranks. More ranks ask less often.
   static HeartbeatPace pace_of(int ranks);
 
  private:

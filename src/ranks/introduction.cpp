@@ -22,13 +22,13 @@
 namespace linkmatrix::ranks {
 namespace {
 
-constexpr double startup_seconds = 60;  // until all ranks are there
+constexpr double startup_seconds = 60;  // time limit for all ranks to answer
 
-constexpr std::size_t most_listed = 4096;  // ranks of one system: hosts that were cloned while they ran seem to be one
+constexpr std::size_t most_listed = 4096;  // maximum ranks per system; cloned virtual machines look like one system
 
 /// Message of a rank to rank 0, as bytes.
 struct Neighbour {
-  std::size_t node = 0;  ///< of its name and boot
+  std::size_t node = 0;  ///< hash of node name and boot identifier
   std::size_t system =
       0;  ///< of its boot alone: hosts of a test cluster may share one, and then see each other's ranks
   unsigned pid = 0;
@@ -45,12 +45,12 @@ std::string late_start(const Communicator& mpi) {
          std::to_string(static_cast<int>(startup_seconds)) + " s of their start";
 }
 
-/// Message of rank 0 to a rank about the ranks of its node, as bytes; the processes follow.
+/// Message of rank 0 to a rank about the ranks of its node. Process numbers follow.
 struct Neighbourhood {
   int number = 0, processes = 0;
 };
 
-/// Returns the message to each rank, with the numbers of the run's processes that the rank may see.
+/// Returns the message to each rank, with the process numbers of the ranks on its system.
 std::pair<std::vector<Neighbourhood>, std::vector<std::vector<unsigned>>> neighbourhoods(
     const std::vector<Neighbour>& all) {
   std::map<std::size_t, std::vector<std::size_t>> of_node, of_system;
@@ -68,8 +68,8 @@ std::pair<std::vector<Neighbourhood>, std::vector<std::vector<unsigned>>> neighb
   return {std::move(found), std::move(pids)};
 }
 
-/// Returns the ranks on this rank's node. All ranks call it. Rank 0 distributes the lists, because with thousands of
-/// ranks not every rank knows every other rank. Throws TimedOut.
+/// Returns the ranks on this rank's node. Collective. Rank 0 distributes the lists, so that not every rank needs the
+/// facts of thousands of ranks. Throws TimedOut.
 NodeRanks ranks_of_node(Communicator& mpi) {
   const Neighbour own = this_process();
   std::vector<Neighbour> all(mpi.rank() == 0 ? static_cast<std::size_t>(mpi.size()) : 0);
@@ -107,7 +107,7 @@ std::unique_ptr<Payload> make_payload(Communicator& mpi, const NetworkOptions& o
   return options.devices.make_payload(mpi, number, own);
 }
 
-/// Polls the GPUs of a node whose ranks poll no device. Empty except on the first rank of a node.
+/// Returns the poll of a node's GPUs, if its ranks poll no device. Empty except on the first rank of a node.
 GpuPoll gpu_poll([[maybe_unused]] const NetworkOptions& options, [[maybe_unused]] const NodeRanks& ranks) {
 #ifdef LINKMATRIX_CUDA
   if (options.memory == Memory::host && ranks.number == 0)
@@ -117,7 +117,7 @@ GpuPoll gpu_poll([[maybe_unused]] const NetworkOptions& options, [[maybe_unused]
   return {};
 }
 
-/// Network adapters near the memory that the rank measures, or the one that src/rdma/adapter_rank.sh has bound it to.
+/// Returns the network adapters nearest to the rank's memory, or the adapter that src/rdma/adapter_rank.sh assigned.
 void put_adapters(RankFacts& own) {
   std::map<std::string, int> all;  // adapter → its NUMA node
   for (const AdapterPort& port : fabric_ports()) all.emplace(port.name, port.numa);
@@ -154,7 +154,7 @@ Introduction introduce(Communicator& mpi, const NetworkOptions& options) {
   try {
     mine.payload = make_payload(mpi, options, mine.ranks.number, own);
     if (const DeviceWatch* const device = mine.payload->device()) own.driver_pid = device->driver_pid();
-  } catch (const DeviceError& e) {  // the measurements of the other ranks do not need it
+  } catch (const DeviceError& e) {  // fails only the cells of this rank
     put(own.no_device, e.what());
     if (dynamic_cast<const MemoryHeld*>(&e) != nullptr) own.no_device_loss = LossKind::memory;
     mine.payload = std::make_unique<HostPayload>(mpi, false);

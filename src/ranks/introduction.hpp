@@ -13,21 +13,22 @@
 
 namespace linkmatrix::ranks {
 
-/// Facts and memory of a rank at its start.
+/// Facts and memory of this rank at its start.
 struct Introduction {
   RankFacts facts;
   NodeRanks ranks;
   std::unique_ptr<Payload> payload;  ///< memory of the rank; unused if the rank cannot take part
-  GpuPoll gpus;  ///< poll of the node's GPUs; only for the first rank of a node that measures host memory
+  GpuPoll gpus;  ///< poll of the node's GPUs; empty except on the first rank of a node that measures host memory
 };
 
-/// Broadcasts the address of rank 0. Collective; the first communication of a job. Throws TimedOut.
+/// Broadcasts the address of rank 0. Collective; the first communication of a job. address: set on rank 0, received on
+/// the others. Throws TimedOut.
 void send_to_all(Communicator& mpi, HeartbeatAddress& address);
 
-/// Creates the memory of this rank, or records in its facts why this is impossible.
+/// Collects the facts of this rank and creates its memory. If that fails, sets RankFacts::complaint. Collective.
 Introduction introduce(Communicator& mpi, const NetworkOptions& options);
 
-/// Gathers the facts of all ranks, by rank number, at rank 0; returns an empty list elsewhere. Collective. Throws
+/// Gathers the facts of all ranks. Returns them by rank on rank 0, and an empty list on the others. Collective. Throws
 /// TimedOut.
 std::vector<RankFacts> gather(Communicator& mpi, const RankFacts& own);
 

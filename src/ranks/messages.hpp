@@ -12,8 +12,9 @@
 
 namespace linkmatrix::ranks {
 
-/// Messages between ranks: trivially copyable structures between programs of one build.
+// Messages between ranks: trivially copyable structures between programs of one build.
 
+/// Maximum number of rank pairs per cell.
 constexpr std::size_t most_pairs = 64;
 
 /// Two ranks that exchange data.
@@ -22,7 +23,7 @@ struct RankPair {
   Transport transport = Transport::mpi;
 };
 
-/// Facts of a rank, sent at the start of the job.
+/// Facts of a rank, sent to rank 0 at the start of the job. Texts end with a zero byte.
 struct RankFacts {
   std::array<char, 64> node{};
   std::array<char, 64> boot{};      ///< boot identifier, which distinguishes two hosts with one name; empty: unknown
@@ -33,8 +34,8 @@ struct RankFacts {
   std::array<char, 128> model{};
   std::array<char, 64> uuid{}, pci{};
   std::array<char, 128> nics{};       ///< nearest network adapters, "mlx5_0,mlx5_1"
-  std::array<char, 256> complaint{};  ///< why the rank cannot take part; empty: it can
-  std::array<char, 256> no_device{};  ///< why its device does not work, which fails only its cells; empty: it works
+  std::array<char, 256> complaint{};  ///< why the run cannot start with this rank; empty: it can
+  std::array<char, 256> no_device{};  ///< why the rank's device does not work; fails only its cells; empty: it works
   LossKind no_device_loss = LossKind::device;
   std::uint32_t driver_pid = 0;       ///< process number of the rank in the driver's numbering; 0: unknown
   std::array<char, 256> no_fabric{};  ///< why its device has no fabric handles; empty: it has
@@ -48,6 +49,7 @@ struct RankFacts {
   bool cuda_aware = false;
 };
 
+/// Stores a text, truncated to the size of the field.
 template <std::size_t n>
 void put(std::array<char, n>& field, const std::string& text) {
   field = {};
@@ -59,20 +61,22 @@ std::string text_of(const std::array<char, n>& field) {
   return field.data();
 }
 
-/// Types of messages during the sampling of a cell. `samples`: from the leader to rank 0, after its report.
+/// Types of messages while a cell is sampled. samples: from the leader to rank 0, after its report.
 enum class MessageKind : int { data, control, answer, alarm, back, samples, reply };
 
-/// Tags of messages from rank 0 to other ranks, and of their answers.
+/// Tags of orders and questions from rank 0, and of reports to rank 0.
 constexpr int order_tag = 1, report_tag = 2, question_tag = 3;
 
-/// Returns the tag of an order's messages. Tags differ between orders, because a cancelled message may still arrive.
+/// Returns the tag of a message that belongs to an order. Tags differ between orders, because cancelled messages may
+/// still arrive.
 constexpr int tag_of(int serial, MessageKind kind) { return 64 + serial % 2048 * 8 + static_cast<int>(kind); }
 
-/// Tasks of an order. A reply follows the report of `state` (a DeviceState), `node` (NodeFacts), `traffic` (Traffic),
-/// `poll` (an Activity) and `answer`. A question of `Order::bytes` bytes, for the payload, follows `answer`.
+/// Tasks of an order. After the report of these tasks a reply follows: state (DeviceState), node (NodeFacts), traffic
+/// (Traffic), poll (Activity), answer (of Payload::answer). After an order `answer`, a question of Order::bytes bytes
+/// follows.
 enum class Task : int { reserve, open_window, state, node, traffic, poll, sample, answer, end };
 
-/// Messages of a matrix.
+/// Properties of the messages of a matrix.
 struct MessageCase {
   Metric metric = Metric::bandwidth;
   bool one_sided = false;
@@ -90,20 +94,20 @@ struct Order : MessageCase {
   bool verify = true;
   StopRule stop{};
   Transport sharing = Transport::automatic;  ///< transport between devices, which determines how memory is allocated
-  double time_limit = 30;                    ///< time limit of the cell in seconds
-  double enough_after = 30;                  ///< seconds after which a cell with a sample gets no further sample
-  bool same_node = false;                    ///< whether all its ranks are on one node and share a clock
-  int pairs = 0;  ///< number of concurrent pairs of the cell; the source of the first pair is the leader
+  double time_limit = 30;                    ///< SampleRule::until, as seconds from now
+  double enough_after = 30;                  ///< SampleRule::enough, as seconds from now
+  bool same_node = false;                    ///< whether all ranks of the cell are on one node and share a clock
+  int pairs = 0;                             ///< number of concurrent pairs; the source of the first is the leader
   std::array<RankPair, most_pairs> pair{};
 
   std::span<const RankPair> all_pairs() const { return std::span(pair).first(static_cast<std::size_t>(pairs)); }
 };
 
-/// Status of a report. clocks: the clocks of the cell's ranks disagree.
+/// Status of a report. refused: the task is impossible. clocks: the clocks of the cell's ranks disagree.
 enum class ReportStatus : int { ok, timeout, error, refused, clocks };
 
-/// Report of a rank after an order. The leader's report has the result; its samples follow in a separate message
-/// (MessageKind::samples).
+/// Report of a rank after an order. The leader's report contains the result of the cell; its samples follow in a
+/// separate message.
 struct Report {
   int serial = 0;
   ReportStatus status = ReportStatus::ok;
@@ -119,7 +123,7 @@ struct Report {
   std::array<char, 160> text{};  ///< error text
 };
 
-/// Next step of a cell, sent by its leader to the other ranks.
+/// Next step of a cell. The leader sends it to the other ranks.
 struct Step {
   enum class Kind : int { sample, stop };
   Kind kind = Kind::stop;
@@ -128,19 +132,18 @@ struct Step {
   std::uint64_t compared = 0;  ///< maximum number of compared bytes per message; 0: none
 };
 
-/// Times of a rank's part of a step, on the steady clock of its node.
+/// Times of a rank in a step, on the steady clock of its node.
 struct StepTimes {
-  Span whole{};     ///< time of its part; empty: the other rank of the pair knows it
-  Span received{};  ///< bidirectional step: until all data had arrived here
-  Span sent{};      ///< bidirectional step: until all data from here had arrived; a rank knows at least one of both
+  Span whole{};     ///< time of the transfers; empty: the other rank of the pair has it
+  Span received{};  ///< bidirectional step: until this rank had received all data
+  Span sent{};      ///< bidirectional step: until the other rank had received all data; one of both may be empty
   double enqueue_seconds = 0;  ///< host time to enqueue one transfer; 0: no queue
-  /// Duration of the step on this rank's clock, for ClockComparison: the `own` time of a rank lies within the `around`
-  /// time of the other rank.
+  /// Durations of the step on this rank's clock, see ClockComparison.
   double own = 0, around = 0;
   std::uint64_t wrong_bytes = 0;
 };
 
-/// Text that a failed rank sends to the other ranks of its cell.
+/// Reason that a failed rank sends to the other ranks of its cell.
 using Alarm = std::array<char, 160>;
 
 static_assert(std::is_trivially_copyable_v<RankFacts> && std::is_trivially_copyable_v<Order> &&

@@ -1,5 +1,4 @@
-// Requests of rank 0 other than measurements: tasks of payloads, facts of ranks and nodes, and whether ranks are
-// available.
+// Members of MpiRanks for orders other than sampling: questions to payloads, facts, polls, and the end of the ranks.
 
 #include <exception>
 #include <set>
@@ -10,14 +9,14 @@
 namespace linkmatrix::ranks {
 namespace {
 
-constexpr double asking = 5;         // seconds for an immediate answer of every rank
-constexpr double reply_seconds = 5;  // for an announced reply
+constexpr double asking = 5;         // time limit in seconds for facts and polls
+constexpr double reply_seconds = 5;  // time limit in seconds for an announced reply
 
 }  // namespace
 
 std::vector<Correspondence::Reply> MpiRanks::ask(const std::vector<Question>& questions, double seconds) {
   const int serial = ++serial_;
-  const auto asked = asked_.insert(asked_.end(), questions);  // stays where it is, as the orders do
+  const auto asked = asked_.insert(asked_.end(), questions);  // MPI needs a stable address
   const auto sent = sent_.insert(sent_.end(), std::vector<Order>(questions.size()));
   std::vector<int> expected;
   const Order* mine = nullptr;
@@ -31,7 +30,7 @@ std::vector<Correspondence::Reply> MpiRanks::ask(const std::vector<Question>& qu
     if (rank == mpi_.rank()) {
       mine = &order;
       own_.set_question(bytes);
-    } else if (is_there(rank)) {
+    } else if (is_available(rank)) {
       send(order, rank);
       mpi_.send_bytes(bytes.data(), bytes.size(), rank, question_tag);
       expected.push_back(rank);
@@ -74,7 +73,7 @@ Correspondence::Reply MpiRanks::take_reply(int rank, int serial) {
 
 std::vector<NodeFacts> MpiRanks::node_facts() {
   std::set<std::string> known;
-  std::vector<int> leaders;  // a rank of each node
+  std::vector<int> leaders;  // the first available rank of each node
   for (int rank = 0; rank < static_cast<int>(nodes_.size()); ++rank)
     if (known.insert(nodes_[static_cast<std::size_t>(rank)]).second) leaders.push_back(rank);
   Order order;
@@ -125,7 +124,7 @@ Activity MpiRanks::polls() {
   return all;
 }
 
-std::optional<std::string> MpiRanks::disorder() {
+std::optional<std::string> MpiRanks::abnormal_end() {
   Order order;
   order.task = Task::reserve;
   call(others(), order, asking, false);

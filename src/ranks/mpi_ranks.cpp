@@ -9,11 +9,12 @@
 namespace linkmatrix::ranks {
 namespace {
 
-constexpr double grace = 3;          // seconds after a cell's time limit until a silent rank is lost
-constexpr double own_grace = 10;     // the same until this rank is, which may have buffers to fill and to compare
-constexpr double node_check = 2;     // seconds for the other ranks of the node of a lost rank
-constexpr double handing_over = 10;  // seconds for an order to leave
-constexpr double arriving = 5;       // seconds for an announced message
+// Seconds.
+constexpr double grace = 3;          // from a cell's time limit until a silent rank is lost
+constexpr double own_grace = 10;     // the same for rank 0, which may have to fill and compare buffers
+constexpr double node_check = 2;     // for the other ranks on a lost rank's node to answer
+constexpr double handing_over = 10;  // to send an order
+constexpr double arriving = 5;       // for an announced message
 constexpr auto pause = std::chrono::microseconds(20);  // between two polls, because measuring ranks may need the cores
 constexpr int polls_before_pause = 1000;
 
@@ -43,7 +44,7 @@ std::optional<std::string> MpiRanks::lost(int rank) const {
   return why.empty() ? std::nullopt : std::optional(why);
 }
 
-/// Every rank that is there but this one.
+/// Returns the available ranks except this one.
 std::vector<int> MpiRanks::others() const {
   std::vector<int> others;
   for (int rank = 0; rank < static_cast<int>(states_.size()); ++rank)
@@ -54,7 +55,7 @@ std::vector<int> MpiRanks::others() const {
 std::vector<CellAnswer> MpiRanks::sample(std::vector<Order> orders) {
   ++serial_;
   for (Order& order : orders) order.serial = serial_;
-  const auto sent = sent_.insert(sent_.end(), std::move(orders));  // stays where it is
+  const auto sent = sent_.insert(sent_.end(), std::move(orders));  // MPI needs a stable address
   std::vector<int> expected;
   const Order* mine = nullptr;
   double seconds = 0;
@@ -69,7 +70,7 @@ std::vector<CellAnswer> MpiRanks::sample(std::vector<Order> orders) {
       expected.push_back(rank);
     });
   }
-  const Deadline deadline = Deadline::in(seconds);  // for this rank's own part too
+  const Deadline deadline = Deadline::in(seconds);  // includes this rank's own part
   const bool left = hand_over();
   if (mine != nullptr) do_own(*mine, mine->time_limit);
   collect(serial_, expected, deadline);
@@ -79,7 +80,7 @@ std::vector<CellAnswer> MpiRanks::sample(std::vector<Order> orders) {
   return answers;
 }
 
-/// The process is ended if MPI does not return.
+/// Executes an order on this rank. If MPI does not return, the supervisor ends the process.
 void MpiRanks::do_own(const Order& order, double seconds) {
   const LimitedCall limited(seconds + own_grace, "MPI");
   RankState& own = state_of(mpi_.rank());
@@ -105,12 +106,12 @@ void MpiRanks::open_window(double seconds) {
   call_all(order, seconds);
 }
 
-/// Has every rank that is there do the same, this one too. Throws BadInput with the first refusal.
+/// Executes an order on all available ranks, including this one. Throws BadInput with the first refusal.
 void MpiRanks::call_all(const Order& order, double seconds) {
   call(others(), order, seconds, true);
   for (std::size_t rank = 0; rank < states_.size(); ++rank) {
     const Report& report = states_[rank].report;
-    if (is_there(static_cast<int>(rank)) && report.status != ReportStatus::ok)
+    if (is_available(static_cast<int>(rank)) && report.status != ReportStatus::ok)
       throw BadInput(labels_[rank] + ": " + text_of(report.text));
   }
 }
@@ -125,7 +126,7 @@ bool MpiRanks::dismiss() {
   return hand_over() && clean_;
 }
 
-/// Whom an order does not reach will not answer either.
+/// Sends an order. Ignores failures, because the rank is lost when it does not answer.
 void MpiRanks::send(const Order& order, int rank) {
   try {
     mpi_.send_bytes(&order, sizeof(order), rank, order_tag);
@@ -134,7 +135,7 @@ void MpiRanks::send(const Order& order, int rank) {
   }
 }
 
-/// Waits until all orders were sent; returns false if an order was not.
+/// Waits until all orders were sent. Returns false if one was not.
 bool MpiRanks::hand_over() {
   try {
     mpi_.finish(Deadline::in(handing_over));
@@ -155,7 +156,7 @@ MPI_Request MpiRanks::listen(int rank) {
   return state.request;
 }
 
-/// Waits for a report of each expected rank; gives up those that do not answer.
+/// Waits for a report of each expected rank. Ranks that do not answer are lost.
 void MpiRanks::collect(int serial, const std::vector<int>& expected, Deadline deadline) {
   std::vector<int> finished(expected.size());
   std::vector<MPI_Status> statuses(expected.size());
@@ -175,7 +176,7 @@ void MpiRanks::collect(int serial, const std::vector<int>& expected, Deadline de
       state.request = MPI_REQUEST_NULL;
       if (status != MPI_SUCCESS && statuses[static_cast<std::size_t>(k)].MPI_ERROR != MPI_SUCCESS) continue;  // gone
       clean_ = clean_ && !state.report.stuck;
-      // immediately: a rank that waits to send samples cannot answer anything else
+      // Receive samples immediately, because the rank cannot execute further orders before.
       std::vector<Sample> samples = take_samples(rank, state.report);
       if (state.report.serial == serial) {
         state.samples = std::move(samples);
@@ -208,11 +209,11 @@ std::vector<Sample> MpiRanks::take_samples(int rank, const Report& report) {
   return samples;
 }
 
-/// Leaves ranks out from now on, and asks the others of their nodes whether they are still there.
+/// Marks silent ranks as lost, and checks whether the other ranks of their nodes still answer.
 void MpiRanks::give_up(const std::set<int>& silent) {
   std::set<std::string> in_doubt;
   for (const int rank : silent) {
-    const bool known = !is_there(rank);
+    const bool known = !is_available(rank);
     lose(rank, silent_rank);
     if (!known) in_doubt.insert(nodes_[static_cast<std::size_t>(rank)]);
   }
@@ -227,8 +228,8 @@ void MpiRanks::give_up(const std::set<int>& silent) {
   asking_node_ = false;
 }
 
-/// Sends one order to several ranks, and executes it on this rank if `here_too`. Returns the order's serial number:
-/// questions about ranks that do not answer are later orders.
+/// Sends one order to several ranks and waits for their reports. here_too: also executes it on this rank. Returns the
+/// order's serial number, because checks of silent ranks use later numbers.
 int MpiRanks::call(const std::vector<int>& ranks, Order order, double seconds, bool here_too) {
   order.serial = ++serial_;
   sent_.push_back({order});
@@ -250,7 +251,7 @@ void MpiRanks::lose(int rank, const std::string& why) {
 CellAnswer MpiRanks::answer_to(const Order& order) {
   const int leader = order.pair.front().source;
   CellAnswer answer{state_of(leader).report, {}};
-  std::uint64_t wrong = 0;  // that any of its ranks has seen, also where the answer is not whole
+  std::uint64_t wrong = 0;  // wrong bytes at any rank of the cell, even if the cell failed
   for_each_rank(order, [&](int rank) {
     const Report& report = state_of(rank).report;
     if (report.serial == order.serial) wrong = std::max(wrong, report.wrong_bytes);
@@ -264,7 +265,7 @@ CellAnswer MpiRanks::answer_to(const Order& order) {
   };
   std::string silent;
   for_each_rank(order, [&](int rank) {
-    if (!is_there(rank)) silent = labels_[static_cast<std::size_t>(rank)];
+    if (!is_available(rank)) silent = labels_[static_cast<std::size_t>(rank)];
   });
   const bool in_time = answer.report.serial == order.serial;
   if (in_time) answer.samples = leader == mpi_.rank() ? own_.samples() : std::move(state_of(leader).samples);

@@ -17,24 +17,28 @@
 
 namespace linkmatrix::ranks {
 
-/// The ranks of an MPI job. Sends orders to the ranks, waits for their reports, and tracks lost ranks.
+/// The ranks of an MPI job, as seen by rank 0. Sends orders, waits for reports, and tracks lost ranks. Times are limits
+/// in seconds.
 class MpiRanks final : public Ranks, public Correspondence {
  public:
-  /// own: worker of this rank. labels, nodes: of every rank, by number. no_device: why a rank's device does not work,
-  /// by number; "" if it works; an empty list if all work.
+  /// own: worker of rank 0. labels, nodes: label and node name by rank. no_device: why a rank's device does not work,
+  /// by rank; an empty list if all work.
   MpiRanks(Communicator& mpi, RankWorker& own, std::vector<std::string> labels, std::vector<std::string> nodes,
            const std::vector<NoDevice>& no_device = {});
 
   std::vector<CellAnswer> sample(std::vector<Order> orders) override;
-  bool is_there(int rank) const override { return !lost(rank); }
-  CellStatus lost_as(int rank) const override { return state_of(rank).there ? CellStatus::error : CellStatus::timeout; }
+  bool is_available(int rank) const override { return !lost(rank); }
+  CellStatus lost_status(int rank) const override {
+    return state_of(rank).there ? CellStatus::error : CellStatus::timeout;
+  }
   std::vector<Lost> take_lost() override { return std::exchange(lost_, {}); }
 
   std::vector<Reply> ask(const std::vector<Question>& questions, double seconds) override;
   std::optional<std::string> lost(int rank) const override;
   LossKind lost_kind(int rank) const override { return state_of(rank).loss; }
 
-  /// Allocates buffers of `bytes` bytes on every rank. Throws BadInput with the first refusal.
+  /// Allocates buffers of `bytes` bytes on every rank. sharing: see Payload::share_by. Throws BadInput if a rank
+  /// refuses.
   void reserve(std::uint64_t bytes, Transport sharing, double seconds);
 
   /// Creates the window of one-sided transfers on all ranks. Throws BadInput.
@@ -43,19 +47,19 @@ class MpiRanks final : public Ranks, public Correspondence {
   /// Returns the state of each rank's device, by rank; empty for lost ranks.
   std::vector<DeviceState> device_states();
 
-  /// Returns the facts of each node, ordered by first rank; only the name for a node that does not answer.
+  /// Returns the facts of each node, in the order of first ranks. A node that does not answer has only its name.
   std::vector<NodeFacts> node_facts();
 
-  /// Polls other processes on the nodes and devices of all available ranks.
+  /// Returns a poll of the nodes and devices of all available ranks.
   Activity polls();
 
   /// Returns the network traffic of each rank and its node's adapters, by rank; nothing for lost ranks.
   std::vector<std::optional<Traffic>> traffic();
 
-  /// Returns one sentence on why the ranks cannot end normally; nothing if all answer and no message was cancelled.
-  std::optional<std::string> disorder();
+  /// See Machine::abnormal_end.
+  std::optional<std::string> abnormal_end();
 
-  /// Ends every available rank. Returns whether all were available and no message was cancelled.
+  /// Ends every available rank. Returns whether all ranks ended and no message was cancelled.
   bool dismiss();
 
  private:
@@ -64,7 +68,7 @@ class MpiRanks final : public Ranks, public Correspondence {
     std::vector<Sample> samples{};  ///< samples of the report
     MPI_Request request = MPI_REQUEST_NULL;
     bool there = true;  ///< whether the rank answers
-    std::string why;    ///< why the rank takes no part, although it may answer; empty: it takes part
+    std::string why;    ///< why its cells fail; empty: they do not
     LossKind loss = LossKind::process;
   };
 
@@ -90,12 +94,12 @@ class MpiRanks final : public Ranks, public Correspondence {
   RankWorker& own_;
   std::vector<std::string> labels_, nodes_;
   std::vector<RankState> states_;
-  std::list<std::vector<Order>> sent_;      ///< orders that may still be in flight to a lost rank
-  std::list<std::vector<Question>> asked_;  ///< likewise
+  std::list<std::vector<Order>> sent_;      ///< buffers of orders that MPI may still send to a lost rank
+  std::list<std::vector<Question>> asked_;  ///< buffers of questions, likewise
   std::vector<Lost> lost_;
-  int serial_ = 0;
-  bool clean_ = true;
-  bool asking_node_ = false;  ///< whether the other ranks of a lost rank's node are being checked
+  int serial_ = 0;            ///< number of the last order
+  bool clean_ = true;         ///< whether no message was cancelled
+  bool asking_node_ = false;  ///< whether a check of a lost rank's node is running, to prevent recursion
 };
 
 }  // namespace linkmatrix::ranks

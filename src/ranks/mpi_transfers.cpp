@@ -6,7 +6,7 @@
 namespace linkmatrix::ranks {
 namespace {
 
-constexpr std::size_t answer_bytes = 4;  // as osu_bw
+constexpr std::size_t answer_bytes = 4;  // as in osu_bw
 
 }  // namespace
 
@@ -22,7 +22,8 @@ StepTimes MpiTransfers::transfer(const Exchange& x, std::byte* source, std::byte
       receiving += bidirectional(x, source, destination);
     else
       send_window(x, source, destination);
-  if (both || x.first) times.whole = {start, steady_seconds()};  // one way ends when its sender has the last answer
+  if (both || x.first)
+    times.whole = {start, steady_seconds()};  // one direction ends when its sender has the last acknowledgement
   if (both) times.received = {start, start + receiving};
   return times;
 }
@@ -43,7 +44,7 @@ void MpiTransfers::send_window(const Exchange& x, std::byte* source, std::byte* 
   mpi_.finish(x.deadline);
 }
 
-/// Returns how long it took until all that comes here was here.
+/// Returns the seconds until this rank had received all data.
 double MpiTransfers::bidirectional(const Exchange& x, std::byte* source, std::byte* destination) {
   const auto start = Clock::now();
   for (int m = 0; m < x.step.messages; ++m) mpi_.receive_bytes(destination, x.order.bytes, x.other, x.tag);
@@ -54,7 +55,6 @@ double MpiTransfers::bidirectional(const Exchange& x, std::byte* source, std::by
   return receiving;
 }
 
-/// Before the memory is freed, and not when another is found in its place: that may begin at the same address.
 void MpiTransfers::forget() {
   if (attached_ == nullptr) return;
   check_mpi(MPI_Win_detach(mpi_.window(), std::exchange(attached_, nullptr)), mpi_.rank(), "MPI_Win_detach");
@@ -73,7 +73,7 @@ void MpiTransfers::connect(const Exchange& x, std::byte* destination, std::uint6
   mpi_.finish(x.deadline);
 }
 
-/// As osu_put_bw and osu_put_latency: a window of puts, and a flush that waits until all have arrived.
+/// Makes a window of puts and a flush, as osu_put_bw and osu_put_latency.
 StepTimes MpiTransfers::put(const Exchange& x, const std::byte* source) {
   StepTimes times;
   if (x.first || x.order.metric == Metric::bidirectional) {
@@ -93,8 +93,7 @@ StepTimes MpiTransfers::put(const Exchange& x, const std::byte* source) {
   return times;
 }
 
-/// The source sends and waits for the answer. A receive is posted early, so that the sender never waits for
-/// it.
+/// Exchanges messages in turn. Posts each receive early, so that no sender waits for it.
 StepTimes MpiTransfers::ping_pong(const Exchange& x, std::byte* source, std::byte* destination) {
   StepTimes times;
   times.whole.start = steady_seconds();

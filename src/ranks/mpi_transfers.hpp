@@ -11,22 +11,24 @@
 
 namespace linkmatrix::ranks {
 
-/// Part of one rank in a step of a pair.
+/// A step of a pair, as seen by one of its ranks.
 struct Exchange {
   const Order& order;
   Step step;
-  int other = 0;
-  bool first = true;  ///< whether this rank is the source of the pair, which sends first
+  int other = 0;      ///< the other rank
+  bool first = true;  ///< whether this rank is the source of the pair; it sends first
   Transport transport = Transport::mpi;
   bool same_node = false;
   int tag = 0;
   Deadline deadline;
 };
 
-/// MPI messages between two buffers. Defined as in OSU's micro-benchmarks, for comparison. Bandwidth: a window of
-/// sends, acknowledged with 4 bytes. Bidirectional: concurrent windows of sends and receives. Latency: half of a round
-/// trip. One-sided: a window of puts and a flush. Unlike OSU, only the flush blocks, so that a dead rank blocks
-/// nothing.
+/// Transfers between two ranks by MPI, as in OSU's micro-benchmarks:
+///
+/// - bandwidth: a window of sends, acknowledged with 4 bytes (osu_bw)
+/// - bidirectional: concurrent windows of sends and receives (osu_bibw)
+/// - latency: half of a round trip (osu_latency)
+/// - one-sided: a window of puts and a flush (osu_put_bw). Only the flush blocks, so a dead rank blocks nothing else.
 class MpiTransfers {
  public:
   explicit MpiTransfers(Communicator& mpi) : mpi_{mpi} {}
@@ -34,10 +36,10 @@ class MpiTransfers {
   /// See Payload::transfer.
   StepTimes transfer(const Exchange& exchange, std::byte* source, std::byte* destination);
 
-  /// Detaches the destination from the window of one-sided transfers, so that it can be freed.
+  /// Detaches the destination from the window of one-sided transfers. Called before the memory is freed.
   void forget();
 
-  /// Exchanges the addresses of one-sided transfers with the other rank.
+  /// Exchanges addresses with the other rank, for one-sided transfers.
   void connect(const Exchange& exchange, std::byte* destination, std::uint64_t bytes);
 
  private:

@@ -27,10 +27,10 @@ namespace linkmatrix::ranks {
 namespace {
 
 constexpr int polls_before_sleep = 2000;
-constexpr auto nap = std::chrono::microseconds(50);     // of a rank that has nothing to do: the core may be another's
-constexpr auto last_seconds = std::chrono::seconds(5);  // of a rank that the root should end
-constexpr auto to_be_read = std::chrono::seconds(2);    // srun gets a line at a time, and none after an abort
-constexpr double least_patience = 60;                   // seconds for steps of all ranks together
+constexpr auto nap = std::chrono::microseconds(50);     // between polls of an idle rank, because ranks may share cores
+constexpr auto last_seconds = std::chrono::seconds(5);  // for rank 0 to end this rank
+constexpr auto to_be_read = std::chrono::seconds(2);    // for srun to read output before an abort
+constexpr double least_patience = 60;                   // minimum time limit in seconds for steps of all ranks
 constexpr std::uint64_t least_buffer = 64;
 constexpr double refreshed_within = 1.5;  // seconds: some adapters write their counters once a second
 constexpr auto poll_interval_of_counters = std::chrono::milliseconds(100);
@@ -75,8 +75,8 @@ class MpiNetwork final : public Network {
 
   std::vector<NodeFacts> nodes() override { return ranks_ ? ranks_->node_facts() : std::vector<NodeFacts>(); }
 
-  /// Polls all ranks. Between nodes, waits for adapters that refresh their counters late, as long as waiting has
-  /// helped.
+  /// Polls all ranks. Between nodes, waits for adapters that refresh their counters late, unless waiting did not help
+  /// before.
   Activity activity() override {
     if (!ranks_) return {};
     const Deadline end = Deadline::in(counters_late_ ? 0 : refreshed_within);
@@ -110,7 +110,7 @@ class MpiNetwork final : public Network {
       try {
         mpi_.finish(Deadline::in(std::max(order.time_limit, least_reporting)));
       } catch (const std::exception&) {
-        leave();  // no rank remains that needs it
+        leave();  // all other ranks have ended
       }
     }
   }
@@ -140,16 +140,16 @@ class MpiNetwork final : public Network {
     return why_no_window_;
   }
 
-  bool has(const NetworkCase& matrix_case, Concurrency concurrency, const SimulatedFault& fault) override {
+  bool is_affected_by(const NetworkCase& matrix_case, Concurrency concurrency, const SimulatedFault& fault) override {
     const bool is_of_one_path = fault.endpoint.find("->") != std::string::npos;
-    if (concurrency == Concurrency::matchings && is_of_one_path) return false;  // few of them are measured
-    if (fault.write_fault() != WriteFault::none) return false;                  // messages are no visibility test
+    if (concurrency == Concurrency::matchings && is_of_one_path) return false;  // matchings measure few paths
+    if (fault.write_fault() != WriteFault::none) return false;                  // messages contain no visibility tests
     const RankRounds rounds = rounds_of(matrix_case, concurrency);
     const Coordinator coordinator(*ranks_, table_, rounds, form_of(matrix_case, {}));
     for (std::size_t r = 0; r < rounds.count(); ++r)
       for (const Place& place : rounds.at(r))
         for (const Path& path : coordinator.paths(place))
-          if (fault.has(path)) return true;
+          if (fault.affects(path)) return true;
     return false;
   }
 
@@ -181,7 +181,7 @@ class MpiNetwork final : public Network {
     cells.finish(*store);
   }
 
-  std::optional<std::string> disorder() override { return ranks_ ? ranks_->disorder() : std::nullopt; }
+  std::optional<std::string> abnormal_end() override { return ranks_ ? ranks_->abnormal_end() : std::nullopt; }
 
   void dismiss(ExitCode code) override {
     mpi_.set_exit_code(code);
@@ -197,7 +197,7 @@ class MpiNetwork final : public Network {
   }
 
  private:
-  /// Links that this process finds on its own node are valid if all ranks are on this node.
+  /// Sets the links between devices, if all ranks are on this node.
   void find_devices() {
     const auto& [make_payload, discover, make_backend] = options_.devices;
     if (make_backend) devices_ = make_backend(*ranks_, *this, table_.copies_sharing());
@@ -225,8 +225,8 @@ class MpiNetwork final : public Network {
   void require_enough_endpoints(const NetworkCase& matrix_case) const {
     if (table_.is_one_node())
       throw BadInput("--concurrency matchings needs several nodes, and all ranks are on one node: omit it");
-    if (const std::size_t count = table_.labels(matrix_case.by_node).size(); count < least_for_matchings)
-      throw BadInput("--concurrency matchings needs " + std::to_string(least_for_matchings) +
+    if (const std::size_t count = table_.labels(matrix_case.by_node).size(); count < least_endpoints_for_matchings)
+      throw BadInput("--concurrency matchings needs " + std::to_string(least_endpoints_for_matchings) +
                      (matrix_case.by_node ? " nodes" : " ranks") + " or more; the number here is " +
                      std::to_string(count) + ": omit it, and measure the whole matrix, which takes no longer");
   }
@@ -240,7 +240,7 @@ class MpiNetwork final : public Network {
 
   double patience() const { return std::max(least_patience, options_.pair_timeout); }
 
-  /// Common part of all orders of a matrix.
+  /// Returns the template of all orders of a matrix.
   Order form_of(const NetworkCase& matrix_case, const MeasureOptions& how) const {
     Order form{matrix_case};
     form.window = options_.window;
@@ -273,24 +273,24 @@ class MpiNetwork final : public Network {
     });
   }
 
-  /// Rank 0 ends ranks that MPI cannot end. If rank 0 does not reach this rank, this rank ends by itself.
+  /// Waits for rank 0 to end this rank, because MPI cannot end normally. Then ends this rank.
   [[noreturn]] static void leave() {
     std::this_thread::sleep_for(last_seconds);
     std::_Exit(static_cast<int>(ExitCode::timed_out));
   }
 
-  static constexpr double least_reporting = 5;  ///< seconds until a report has left
+  static constexpr double least_reporting = 5;  ///< minimum time limit in seconds to send a report
 
   NetworkOptions options_;
-  Heartbeat heartbeat_;  ///< until MPI is left
+  Heartbeat heartbeat_;  ///< runs until MPI ends
   Communicator mpi_;
   std::unique_ptr<Payload> payload_;
   std::optional<RankWorker> worker_;
-  RankTable table_{{}, options_};  ///< at the root
-  std::optional<MpiRanks> ranks_;  ///< at the root
-  NodeTraffic traffic_;            ///< likewise
-  DriverPids driver_pids_;         ///< likewise
-  bool counters_late_ = false;     ///< waiting for adapters has not helped
+  RankTable table_{{}, options_};  ///< only on rank 0, as the next three members
+  std::optional<MpiRanks> ranks_;
+  NodeTraffic traffic_;
+  DriverPids driver_pids_;
+  bool counters_late_ = false;  ///< whether waiting for adapters did not help
   bool window_asked_ = false;
   std::optional<std::string> why_no_window_;
   std::unique_ptr<Backend> devices_;

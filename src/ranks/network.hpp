@@ -18,19 +18,20 @@
 
 namespace linkmatrix::ranks {
 
-/// Maximum number of rows of a matrix that is stored in the record. Cells of a larger matrix are in a separate file.
+/// Maximum number of rows of a matrix in the record. Cells of a larger matrix are in a separate file (CellFile).
 constexpr std::size_t most_in_record = 1024;
 
-/// Messages and type of a matrix between ranks.
+/// A matrix between ranks, or between nodes.
 struct NetworkCase : MessageCase {
-  bool by_node = false;
+  bool by_node = false;  ///< whether rows and columns are nodes
 };
 
-/// All ranks of an MPI job, each an endpoint. Rank 0 sends orders, and the others execute them until rank 0 ends them.
-/// Initializes and finalizes MPI.
+/// The machine of an MPI job: each rank is an endpoint. Rank 0 sends orders; the other ranks execute them in serve().
+/// Initializes MPI, and finalizes it on destruction.
 class Network : public Machine {
  public:
-  /// Starts MPI. On rank 0, throws BadInput if ranks have different builds or options, or if a rank cannot take part.
+  /// Starts MPI. Collective. On rank 0, throws BadInput if ranks have different builds or options, or if a rank cannot
+  /// take part.
   static std::unique_ptr<Network> start(const NetworkOptions& options);
 
   /// Returns the labels of rows and columns: ranks or nodes.
@@ -39,23 +40,23 @@ class Network : public Machine {
   virtual std::string transport(bool by_node, std::size_t row, std::size_t column) const = 0;
   virtual Memory memory() const = 0;
 
-  /// Returns the access to the ranks' payloads. Only at the root.
+  /// Returns the interface for questions to payloads. Only on rank 0.
   virtual Correspondence& correspondence() = 0;
   /// Returns the endpoints lost since the last call.
   virtual std::vector<Lost> take_lost() = 0;
 
-  /// Returns the devices of all ranks as a back end, at the root; null for host memory.
+  /// Returns the devices of all ranks as one back end; null for host memory. Only on rank 0.
   virtual Backend* devices() = 0;
-  /// Returns how ranks share device memory.
+  /// Returns the transport by which devices access each other's memory.
   virtual Transport sharing() const = 0;
 
-  /// Returns why MPI has no one-sided transfers here; nothing if it has. Asks all ranks once.
+  /// Returns why MPI has no one-sided transfers here; nothing if it has. The first call asks all ranks.
   virtual std::optional<std::string> why_no_window() = 0;
 
-  /// Returns whether a message of the case has the fault. Throws BadInput if the case cannot be measured.
-  virtual bool has(const NetworkCase& matrix_case, Concurrency concurrency, const SimulatedFault& fault) = 0;
+  /// Returns whether the fault changes a message of the case. Throws BadInput if the case cannot be measured.
+  virtual bool is_affected_by(const NetworkCase& matrix_case, Concurrency concurrency, const SimulatedFault& fault) = 0;
 
-  /// Measures into the record's last result, whose description must be complete. Throws BadInput, TimedOut and
+  /// Measures a case. The caller has described it in the record's last result. Throws BadInput, TimedOut and
   /// DeviceError.
   virtual void measure(const NetworkCase& matrix_case, const MeasureOptions& how, Deadline deadline,
                        Guarded<Record>& record, const std::optional<SimulatedFault>& fault) = 0;

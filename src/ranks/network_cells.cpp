@@ -21,7 +21,7 @@ void add_message_rates(MatrixResult& result) {
 }  // namespace
 
 std::unique_ptr<Store> NetworkCells::make_store(const RankRounds& rounds, bool few, Guarded<Record>& record) const {
-  const std::size_t n = record.look([](const Record& r) { return r.results.back().rows.size(); });
+  const std::size_t n = record.read([](const Record& r) { return r.results.back().rows.size(); });
   if (n > most_in_record) return in_file(rounds, few, record);
   auto cells = std::make_unique<ResultStore>(record);
   cells->change([&](MatrixResult& result) {
@@ -33,7 +33,7 @@ std::unique_ptr<Store> NetworkCells::make_store(const RankRounds& rounds, bool f
 }
 
 std::unique_ptr<Store> NetworkCells::in_file(const RankRounds& rounds, bool few, Guarded<Record>& record) const {
-  const auto [testcase, n] = record.look([](const Record& r) {
+  const auto [testcase, n] = record.read([](const Record& r) {
     return std::pair{r.results.back().testcase, r.results.back().rows.size()};
   });
   std::filesystem::path file = record_;

@@ -11,14 +11,14 @@
 
 namespace linkmatrix::ranks {
 
-/// Chooses the store for the cells of a matrix between ranks: the record, or a separate file for a large matrix.
+/// Creates the Store of a matrix between ranks: ResultStore, or CellFile for a large matrix.
 class NetworkCells {
  public:
   NetworkCells(const RankTable& table, const std::filesystem::path& record, const NetworkCase& matrix_case)
       : table_{table}, record_{record}, matrix_case_{matrix_case} {}
 
-  /// Creates the store for the record's last result. Cells outside the rounds are not applicable. few: all cells are
-  /// not applicable until they are measured.
+  /// Creates the store for the record's last result. Cells outside the rounds become not_applicable. few: all cells
+  /// become not_applicable until they are measured.
   std::unique_ptr<Store> make_store(const RankRounds& rounds, bool few, Guarded<Record>& record) const;
 
   /// Adds derived values after the last cell.

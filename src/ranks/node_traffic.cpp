@@ -6,8 +6,8 @@
 namespace linkmatrix::ranks {
 namespace {
 
-constexpr double late = 0.01;  // fraction of the run's bytes since the last poll that counters may lack
-constexpr double idle = 0.01;  // of the same: an adapter that counted less carried messages of the network itself
+constexpr double late = 0.01;  // tolerated fraction of the run's bytes that counters lack
+constexpr double idle = 0.01;  // an adapter with a smaller fraction of the run's bytes carried none of them
 
 }  // namespace
 
@@ -56,8 +56,8 @@ void NodeTraffic::count(Node& node, std::span<const Traffic> ranks) {
   set_carriers(node);
 }
 
-/// Determines the adapters that carried the messages. MPI opens all adapters of a node and uses some. Until an adapter
-/// has counted the bytes, each may be in use.
+/// Determines the adapters that carried the messages, because MPI opens all adapters and uses only some. Until an
+/// adapter has counted the bytes, all count.
 void NodeTraffic::set_carriers(Node& node) {
   const double own = node.out.own - node.out.own_before + node.in.own - node.in.own_before;
   const auto carried = [&](const auto& one) { return one.second.used && node.moved[one.first] >= idle * own; };

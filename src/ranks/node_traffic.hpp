@@ -12,17 +12,17 @@
 
 namespace linkmatrix::ranks {
 
-/// Compares the bytes that the ranks of each node transferred with the counters of the adapters that they use.
+/// Compares the bytes that the ranks of each node transferred with the counters of the node's adapters.
 class NodeTraffic {
  public:
-  /// nodes: name of the node of every rank, by number.
+  /// nodes: node name by rank.
   explicit NodeTraffic(std::vector<std::string> nodes = {}) : nodes_{std::move(nodes)} {}
 
-  /// Adds the replies of the ranks, by number. The bytes of a rank that does not answer are unknown from then on.
-  /// Returns whether the adapters have counted all bytes of their node's ranks; some adapters count late.
+  /// Adds the replies of the ranks, by rank; nothing for a rank that does not answer, whose bytes are then unknown.
+  /// Returns whether the adapters have counted all bytes of the ranks. Some adapters count late.
   bool take(std::span<const std::optional<Traffic>> ranks);
 
-  /// Adds the bytes since the first call of `take`, by node, to a poll. Incomplete counts are omitted.
+  /// Adds the bytes since the first call of take() to a poll, by node. Omits incomplete counts.
   void add(Activity& activity);
 
  private:
@@ -35,7 +35,7 @@ class NodeTraffic {
     std::map<std::string, AdapterTraffic> adapters;  ///< adapters at the last poll
     Bytes out, in;
     std::map<std::string, double> moved;  ///< bytes per adapter since the previous poll
-    std::string by;                       ///< adapters in use that carried data
+    std::string by;                       ///< names of the adapters that carried data
     double rate = 0;                      ///< rate of all these adapters; 0: unknown
     bool known = true;                    ///< whether the bytes of its ranks since the previous poll are known
   };

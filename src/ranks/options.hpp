@@ -19,8 +19,8 @@ class Machine;
 
 namespace ranks {
 
-/// Pairing of the ranks of two nodes that communicate concurrently. affine: ranks with the same number, whose adapters
-/// are on one rail. crossed: each rank with the next number.
+/// Which ranks of two nodes form pairs. affine: ranks with the same number, whose adapters are on one rail. crossed:
+/// each rank with the next number.
 enum class Mapping { affine, crossed };
 
 class Communicator;
@@ -28,14 +28,14 @@ class Correspondence;
 class Payload;
 struct RankFacts;
 
-/// Functions of a build with CUDA; empty in other builds.
+/// Functions for device memory. Empty in builds without CUDA.
 struct DeviceSupport {
-  /// Creates the device memory of this rank, number `number` of its node, and adds the device to its facts. Throws
+  /// Creates the device memory of this rank and adds the device to its facts. number: of this rank on its node. Throws
   /// BadInput if no device is available for the rank, DeviceError if the device does not work.
   std::function<std::unique_ptr<Payload>(Communicator&, int number, RankFacts&)> make_payload;
-  /// Returns the topology of this node's devices, and sets their limits; empty: unknown.
+  /// Returns the topology of this node's devices, and sets their limits.
   std::function<Topology(std::vector<Endpoint>& devices)> discover;
-  /// Returns the ranks' devices as one back end with this transport; empty: no copies between devices.
+  /// Returns the ranks' devices as one back end with this transport.
   std::function<std::unique_ptr<Backend>(Correspondence&, const Machine&, Transport sharing)> make_backend;
 };
 
@@ -43,7 +43,8 @@ struct NetworkOptions {
   Memory memory = Memory::host;
   Transport transport = Transport::automatic;
   DeviceSupport devices{};
-  /// Creates the function that answers rank 0's questions if ranks of host memory do more than exchange messages.
+  /// Creates the function that answers rank 0's questions, for programs whose ranks of host memory do more than
+  /// exchange messages.
   std::function<std::function<std::vector<std::byte>(std::span<const std::byte>)>(Communicator&)> make_answerer{};
   bool huge_pages = true;
   double pair_timeout = 30;        ///< time limit of one cell in seconds

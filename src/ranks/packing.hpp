@@ -16,18 +16,18 @@
 
 namespace linkmatrix::ranks {
 
-/// T is Type or const Type.
+/// Whether T is Type or const Type.
 template <class T, class Type>
 concept Is = std::same_as<std::remove_const_t<T>, Type>;
 
-/// A type with a function `fields(archive, value)` that calls the archive with the members.
+/// Whether a function fields(archive, value) exists for T. It calls the archive with the members of the value.
 template <class Archive, class T>
 concept HasFields = requires(Archive& archive, T& value) {
   fields(archive, value);
 };
 
-/// Serializes values for a program of the same build: plain data, texts, lists, maps, optional values, and types with
-/// `fields`.
+/// Serializes values for a program of the same build: trivially copyable types, texts, lists, maps, pairs, optional
+/// values, and types with fields().
 class Packer {
  public:
   template <class... T>

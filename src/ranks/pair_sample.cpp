@@ -14,8 +14,7 @@ constexpr double least_window = 1e-3;  // seconds; longer windows distinguish th
 
 bool is_known(const Span& span) { return span.end > span.start; }
 
-/// Times from the ranks of a cell, separately for sources and destinations. Each of the two groups is on one node and
-/// has one clock.
+/// Spans of the sources and of the destinations of a cell. Each of the two groups is on one node and has one clock.
 struct OfBothEnds {
   std::vector<Span> sources, destinations;
 
@@ -24,7 +23,7 @@ struct OfBothEnds {
     if (is_known(pair.destination.*what)) destinations.push_back(pair.destination.*what);
   }
 
-  /// On the common clock; between nodes as durations after a common start.
+  /// Returns spans on a common clock; between nodes, as durations after a common start.
   Span whole(bool same_node) const {
     std::vector<Span> all = sources;
     if (same_node) {
@@ -54,7 +53,7 @@ Sample latency_of(std::span<const PairTimes> pairs) {
   return sample;
 }
 
-/// All that goes one way: as its senders know it, else as its receivers do. These as those are on one node.
+/// Returns the spans of one direction, as measured by its senders, else by its receivers.
 Span way(const Order& order, std::span<const PairTimes> pairs, bool back) {
   std::vector<Span> sent, received;
   for (const PairTimes& pair : pairs) {
@@ -100,7 +99,7 @@ PairSample sample_of(const Order& order, const Step& step, std::span<const PairT
   if (is_known(pairs.front().source.sent)) {
     out.started_together = out.started_together && started_together(out.sample.ways);
   } else if (out.sample.whole.seconds() < least_window * step.repeats) {
-    // both ends begin a few µs apart, so a window as short as this cannot distinguish the directions
+    // ranks start a few µs apart, which hides the difference of the directions in short windows
     out.sample.ways = {out.sample.whole, out.sample.whole};
   }
   return out;

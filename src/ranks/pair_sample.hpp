@@ -18,11 +18,11 @@ struct PairTimes {
 /// One sample of a cell.
 struct PairSample {
   Sample sample;
-  bool started_together = true;  ///< for several pairs, and for two independent directions
+  bool started_together = true;  ///< whether all pairs, and both directions, started together
 };
 
-/// Returns the sample of a cell from the times of its pairs. Ranks of one node share a steady clock; for two nodes each
-/// time is a duration after a common start. For latencies of several pairs, returns the mean.
+/// Returns the sample of a cell from the times of its pairs. On one node, times are on its steady clock. Between two
+/// nodes, times are durations since a common start. Latencies of several pairs are averaged.
 PairSample sample_of(const Order& order, const Step& step, std::span<const PairTimes> pairs);
 
 /// Returns the bytes of one transfer of all pairs of the cell; 0 for a latency.
@@ -31,21 +31,22 @@ double bytes_of(const Order& order);
 /// Returns the transfers per pair between start and end of a sample. A round trip counts in both directions.
 double transfers_of(const Order& order, const Step& step);
 
-/// Maximum fraction by which one clock may count more than the other.
+/// Maximum relative difference between the rates of two clocks.
 constexpr double most_clock_disagreement = 0.05;
 
-/// Compares the clocks of the two ranks of each pair of a cell.
+/// Detects pairs of ranks whose clocks run at different rates.
 ///
-/// Both ranks time every step twice (StepTimes). The `own` time of one rank lies within the `around` time of the other
-/// rank, however long a message takes or a rank waits for its core. If a rank measures a longer `own` time than the
-/// `around` time of the other rank, their clocks run at different rates.
+/// Both ranks time every step twice (StepTimes::own and around). By the order of messages, the interval `own` of one
+/// rank always lies within the interval `around` of the other rank. If `own` is nevertheless longer than `around`, the
+/// clocks run at different rates.
 class ClockComparison {
  public:
-  /// Adds a step. The pairs are in the order of the cell's order.
+  /// Adds a step with the times of each pair.
   void add(std::span<const PairTimes> pairs);
 
-  /// Returns "clocks disagree: rank0 measured 0.00114 s, rank1 0.0113 s" for the worst pair, by the median of its
-  /// steps. Returns "" if all clocks agree.
+  /// Returns "clocks disagree: rank0 measured 0.00114 s, rank1 0.0113 s" for the pair with the largest median
+  /// difference;
+  /// "" if all clocks agree within most_clock_disagreement. pairs: in the order of add().
   std::string disagreement(std::span<const RankPair> pairs) const;
 
  private:

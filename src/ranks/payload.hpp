@@ -24,10 +24,10 @@ namespace linkmatrix::ranks {
 /// The ranks of this process's node.
 struct NodeRanks {
   int number = 0;                ///< number of this rank on the node
-  std::vector<unsigned> pids{};  ///< process numbers of the visible ranks of the run, on this node and this system
+  std::vector<unsigned> pids{};  ///< process numbers of the run's ranks on this system
 };
 
-/// State of a rank's device.
+/// Reads the state and the other processes of a rank's device.
 class DeviceWatch {
  public:
   virtual ~DeviceWatch() = default;
@@ -35,37 +35,36 @@ class DeviceWatch {
   /// Returns the state of the device.
   virtual DeviceState state() = 0;
 
-  /// Adds the other processes on the device, with this label, to a poll.
+  /// Adds the other processes on the device to a poll. label: label of the device in the poll.
   virtual void poll(Activity& poll, const std::string& label) = 0;
 
   /// Returns the driver's number of this process on the device; 0: unknown.
   virtual unsigned driver_pid() const = 0;
 };
 
-/// Measured memory of a rank, and its transfer to another rank.
+/// The measured memory of a rank (one source and one destination buffer), and its transfer to another rank.
 ///
-/// There are one source and one destination buffer. `reserve` allocates both once per matrix. Each cell of the rank
-/// calls `fill` and `connect` once and `transfer` for every step (warm-up, samples); steps with compared data also call
-/// `poison` before and `compare` after the transfer. Both ranks of a pair make these calls concurrently, one as
-/// `Exchange::first`.
+/// Order of calls: reserve() once per matrix; fill() and connect() once per cell; transfer() for every step. Steps with
+/// compared data also call poison() before and compare() after the transfer. Both ranks of a pair make these calls
+/// concurrently, one of them as Exchange::first.
 class Payload {
  public:
   virtual ~Payload() = default;
 
-  /// Releases memory of other ranks, so that these can free it.
+  /// Releases mapped memory of other ranks, so that they can free it.
   virtual void forget() {}
 
-  /// Sets how other ranks access this memory, which determines how `reserve` allocates it.
+  /// Sets the transport by which other ranks access this memory, before reserve().
   virtual void share_by(Transport) {}
 
   /// Allocates both buffers with at least `bytes` bytes. Throws BadInput if this is impossible.
   virtual void reserve(std::uint64_t bytes) = 0;
 
-  /// Exchanges memory addresses with the other rank at the start of a cell.
+  /// Exchanges addresses or handles with the other rank at the start of a cell.
   virtual void connect(const Exchange&) {}
 
-  /// Makes and times the transfers of a step on the steady clock. Throws TimedOut and DeviceError. Waits end at
-  /// `exchange.deadline` and call `Communicator::look` regularly.
+  /// Makes the transfers of a step and times them on the steady clock. Waits call Communicator::check_wait() regularly.
+  /// Throws TimedOut after exchange.deadline, and DeviceError.
   ///
   /// - bandwidth: `repeats` × `messages` transfers from the first rank to the other. Sets `whole` if this rank knows
   /// it.
@@ -77,15 +76,15 @@ class Payload {
   /// trip. One-sided: `repeats` puts, each until completion.
   virtual StepTimes transfer(const Exchange& exchange) = 0;
 
-  /// Fills the source with the pattern.
+  /// Fills the source buffer with the pattern of `seed`.
   virtual void fill(std::uint64_t bytes, std::uint64_t offset, std::uint64_t seed) = 0;
-  /// Poisons the destination, so that only a new transfer can restore the pattern: the whole buffer, or for host memory
-  /// at most `most` bytes, after those of the previous call.
+  /// Poisons the destination, so that only a new transfer makes it correct. Host memory: at most `most` bytes, after
+  /// the bytes of the previous call. Device memory: the whole buffer.
   virtual void poison(std::uint64_t bytes, std::uint64_t offset, std::uint64_t most) = 0;
   /// Compares the poisoned part with the pattern.
   virtual PatternCheck compare(std::uint64_t bytes, std::uint64_t offset, std::uint64_t seed) = 0;
 
-  /// Answers a question of rank 0 that only this type of payload understands. Throws as `transfer`.
+  /// Answers a question of rank 0, in a format that only this type of payload knows. Throws as transfer().
   virtual std::vector<std::byte> answer(std::span<const std::byte>) {
     throw DeviceError("this rank measures no device");
   }
@@ -93,14 +92,14 @@ class Payload {
   /// Returns the rank's device; null without a device.
   virtual DeviceWatch* device() { return nullptr; }
 
-  /// Replaces the buffers that cancelled messages may still write.
+  /// Replaces the buffers, because cancelled messages may still write the old ones.
   virtual void renew() = 0;
 };
 
-/// Answers questions for higher layers.
+/// Answers a question of rank 0 (Payload::answer).
 using Answerer = std::function<std::vector<std::byte>(std::span<const std::byte>)>;
 
-/// Host memory of the rank, on its NUMA node.
+/// Host memory on the rank's NUMA node.
 class HostPayload final : public Payload {
  public:
   /// answerer: answers questions; may be empty. device: the rank's device if the answerer uses its memory.
@@ -126,7 +125,7 @@ class HostPayload final : public Payload {
   Answerer answerer_;
   std::unique_ptr<DeviceWatch> device_;
   HostMemory source_, destination_;
-  HostMemory expected_;  ///< pattern of a destination; comparing is ten times as fast as computing it
+  HostMemory expected_;  ///< expected data, stored because computing the pattern takes ten times as long as comparing
   std::uint64_t expected_seed_ = 0;
   std::uint64_t poisoned_at_ = 0, poisoned_bytes_ = 0;
   std::vector<HostMemory> given_up_;

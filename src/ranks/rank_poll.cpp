@@ -12,10 +12,10 @@
 namespace linkmatrix::ranks {
 namespace {
 
-constexpr double least_used_seconds = 0.05;  // of processors: a process that has used less is not sent
-constexpr std::size_t most_processes = 16;   // of a node, those that have used most since the previous poll
+constexpr double least_used_seconds = 0.05;  // minimum processor time of a reported process
+constexpr std::size_t most_processes = 16;   // reported processes per node
 
-/// Processor time of this process.
+/// Returns the processor time of this process in seconds.
 double cpu_seconds() {
   timespec time{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
@@ -44,7 +44,7 @@ Activity RankPoll::now(Payload& payload) {
   return poll;
 }
 
-/// Ranks of this run are left out: MPI may have made contexts for them.
+/// Polls unused GPUs. Omits ranks of this run, because MPI may have created contexts for them.
 void RankPoll::add_gpus(Activity& poll) {
   Activity gpus;
   gpus_(gpus, this_node);
@@ -67,7 +67,8 @@ void RankPoll::add_node(Activity& poll) {
     now.emplace(process.pid, used);
     double before = used;  // at the first poll, the time is not known to be recent
     if (before_) {
-      const auto known = before_->find(process.pid);  // one of the same number that has used less is another
+      const auto known =
+          before_->find(process.pid);  // less processor time than before: another process with the same number
       before = known == before_->end() || known->second > used ? 0 : known->second;
     }
     process.lately = used - before;

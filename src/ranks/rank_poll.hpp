@@ -16,19 +16,18 @@
 
 namespace linkmatrix::ranks {
 
-/// Adds the processes on a node's GPUs that no rank uses to a poll.
+/// Adds processes on GPUs of a node to a poll.
 using GpuPoll = std::function<void(Activity&, const std::string& node)>;
 
-/// Polls other processes on the device of a rank. The first rank of a node also polls the node's cores and unused GPUs.
-/// A rank without a device adds its own processor time.
+/// Polls on behalf of one rank: other processes on its device; without a device, its own processor time. The first rank
+/// of a node also polls the node's cores and unused GPUs.
 class RankPoll {
  public:
-  /// gpus: poll of unused GPUs, for the first rank of a node; may be empty.
+  /// gpus: polls unused GPUs, on the first rank of a node; may be empty.
   explicit RankPoll(const NodeRanks& ranks, const std::filesystem::path& root = "/", GpuPoll gpus = {})
       : ranks_{ranks}, processors_{root, ranks.pids}, gpus_{std::move(gpus)} {}
 
-  /// Returns a poll, with the processes that used the node's cores most since the previous poll, and this time
-  /// (`lately`).
+  /// Returns a poll. Contains the processes that used the node's cores most since the previous poll.
   Activity now(Payload& payload);
 
  private:
@@ -41,13 +40,12 @@ class RankPoll {
   std::optional<std::map<unsigned, double>> before_;  ///< processor time of each process at the previous poll
 };
 
-/// Process numbers of the run's ranks in the drivers of their systems.
+/// Process numbers of the run's ranks in the numbering of the GPU drivers.
 class DriverPids {
  public:
   DriverPids() = default;
 
-  /// ranks: facts of all ranks. Ranks with one boot identifier share a system, even if their nodes have different
-  /// names.
+  /// ranks: facts of all ranks. Ranks with the same boot identifier share a driver.
   explicit DriverPids(std::span<const RankFacts> ranks);
 
   /// Removes the run's ranks from the other processes on devices.

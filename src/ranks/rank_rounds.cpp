@@ -46,7 +46,7 @@ Round RankRounds::between(std::size_t round) const {
   return out;
 }
 
-/// The cells between two nodes in one round: one of the nodes, or one for each pair of ranks that is due.
+/// Appends the cells between two nodes in one round: one cell if rows are nodes, else one per pair of ranks.
 void RankRounds::pair_off(std::size_t from, std::size_t to, std::size_t shift, std::size_t cut, Round& out) const {
   if (options_.by_node) {
     out.push_back({from, to});

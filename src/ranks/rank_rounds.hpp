@@ -13,19 +13,20 @@ namespace linkmatrix::ranks {
 struct RoundOptions {
   bool by_node = false;        ///< whether a cell is a pair of nodes whose ranks all communicate concurrently
   bool bidirectional = false;  ///< whether a cell measures both directions, so that each unordered pair occurs once
-  bool bisection = false;      ///< whether the first half of the nodes sends to the second half
+  bool bisection = false;      ///< whether only pairs between the two halves of the nodes are measured
   Mapping mapping = Mapping::affine;
-  std::size_t width = 0;  ///< by node: participating ranks per node; else: concurrent cells between two nodes; 0: all
+  /// by_node: participating ranks per node. Otherwise: concurrent cells between two nodes. 0: all.
+  std::size_t width = 0;
 };
 
-/// Rounds of a matrix between ranks or nodes, and the pairs of ranks of each cell. A rank is in at most one cell of a
-/// round. Options limit the concurrent cells between two nodes and inside a node.
+/// Rounds of a matrix between ranks or nodes, and the rank pairs of each cell. A rank is in at most one cell of a
+/// round.
 ///
-/// Nodes are paired by a round robin schedule: n − 1 rounds for an even number of nodes, each repeated until all pairs
-/// of their ranks are done, then in the reverse direction unless a cell measures both.
+/// Nodes are paired by a round robin schedule. Each of its rounds is repeated until all pairs of their ranks are
+/// measured, and again in the reverse direction unless cells are bidirectional. Rounds inside nodes follow.
 class RankRounds final : public Rounds {
  public:
-  /// ranks_of: the ranks of each node; every rank once.
+  /// ranks_of: the ranks of each node.
   RankRounds(std::vector<std::vector<int>> ranks_of, const RoundOptions& options);
 
   std::size_t count() const override { return between_ + inside_; }
@@ -34,7 +35,8 @@ class RankRounds final : public Rounds {
   /// Returns the concurrent pairs of ranks of a cell.
   std::vector<RankPair> pairs_of(const Place& place) const;
   bool is_bisection() const { return options_.bisection; }
-  /// Returns the locations of the rows. Ranks of a node that may communicate concurrently have different lanes.
+  /// Returns the location of each row, for matchings. Ranks of a node that may communicate concurrently are in
+  /// different lanes.
   Places places() const;
   /// Returns whether a cell is in a round.
   bool has(std::size_t row, std::size_t column) const;

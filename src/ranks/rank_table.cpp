@@ -53,7 +53,7 @@ std::string RankTable::check(std::span<const RankFacts> facts) const {
   return "";
 }
 
-/// Which rank is not as the first one, or cannot take part.
+/// Returns a sentence on a rank that differs from rank 0; "" if none does.
 std::string RankTable::difference(std::span<const RankFacts> facts) const {
   const RankFacts& first = facts.front();
   for (std::size_t rank = 0; rank < facts.size(); ++rank) {
@@ -66,7 +66,7 @@ std::string RankTable::difference(std::span<const RankFacts> facts) const {
       return "the ranks' options differ: " + rank_name() + " has '" + text_of(own.options) + "', rank 0 '" +
              text_of(first.options) + "': give all ranks the same options";
     if (own.complaint.front() != 0) return rank_name() + ": " + text_of(own.complaint);
-    // otherwise their clocks and links would count as those of one node
+    // otherwise they would count as one node with one clock
     const int known = ranks_of_[node_numbers_.at(endpoints_[rank].node)].front();
     const RankFacts& neighbour = facts[static_cast<std::size_t>(known)];
     const bool are_known = own.boot.front() != 0 && neighbour.boot.front() != 0;
@@ -79,7 +79,7 @@ std::string RankTable::difference(std::span<const RankFacts> facts) const {
   return "";
 }
 
-/// Why the wanted transport cannot be.
+/// Returns why --transport is impossible here; "" if it is possible.
 std::string RankTable::transport_refusal() const {
   const bool device = options_.memory == Memory::device;
   const Transport asked = options_.transport;
@@ -102,7 +102,7 @@ std::string RankTable::transport_refusal() const {
   return "";
 }
 
-/// Why fabric handles do not connect all ranks; "" also where NVML reports nothing.
+/// Returns why fabric handles do not connect all ranks; "" if they do or if NVML does not report it.
 std::string RankTable::domain_refusal() const {
   if (!no_fabric_.empty()) return no_fabric_;
   if (nodes_.size() < 2) return "";
@@ -162,7 +162,7 @@ Transport RankTable::route(bool same_node) const {
   return cuda_aware_ ? Transport::mpi : Transport::staged;
 }
 
-/// MPI may support plain device memory and not memory of the virtual memory API.
+/// Messages by MPI need plain device memory, because MPI may not support the virtual memory API.
 Transport RankTable::sharing() const {
   const Transport asked = options_.transport;
   if (asked == Transport::mpi || asked == Transport::staged) return Transport::ipc;
@@ -237,7 +237,7 @@ void RankTable::check_memory(std::uint64_t bytes) const {
     const std::uint64_t needed = 3 * bytes * ranks_of_[node].size();
     if (needed > available_[node])
       throw BadInput("--size needs " + format_size(needed) + " of host memory for the ranks on " + nodes_[node] +
-                     ", and " + std::to_string(available_[node] / MiB) +
+                     ", but only " + std::to_string(available_[node] / MiB) +
                      " MiB are available: use a smaller --size or fewer ranks per node");
   }
 }

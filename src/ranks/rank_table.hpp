@@ -18,18 +18,18 @@ namespace linkmatrix::ranks {
 /// The link classes of ranks.
 constexpr std::string_view inside_node = "NODE", between_nodes = "NET";
 
-/// Facts of all ranks, and derived properties of each pair of ranks or nodes. Nodes are numbered in the order of their
-/// first ranks.
+/// Facts of all ranks, and properties of pairs of ranks or nodes. Nodes are numbered in the order of their first ranks.
+/// by_node: whether rows and columns are nodes.
 class RankTable {
  public:
-  /// facts: of all ranks, by number.
+  /// facts: by rank.
   RankTable(std::span<const RankFacts> facts, const NetworkOptions& options);
 
-  /// Returns why the ranks are incompatible or cannot do what the options request; "" if they can.
+  /// Returns why the ranks cannot run with these options; "" if they can.
   const std::string& refusal() const { return refusal_; }
 
   const std::vector<Endpoint>& endpoints() const { return endpoints_; }
-  /// Returns the node name of every rank.
+  /// Returns the node name by rank.
   std::vector<std::string> nodes_of_ranks() const;
   bool same_node(std::size_t a, std::size_t b) const { return endpoints_[a].node == endpoints_[b].node; }
   bool cuda_aware() const { return cuda_aware_; }
@@ -37,16 +37,17 @@ class RankTable {
   /// Returns the labels of rows and columns: ranks or nodes.
   std::vector<std::string> labels(bool by_node) const;
   std::string link_class(bool by_node, std::size_t row, std::size_t column) const;
-  /// Returns the transport between two ranks, or between all ranks of one node or of different nodes: the requested
-  /// one, else the best available.
+  /// Returns the transport between two ranks, which depends on whether they are on one node: --transport, else the best
+  /// available.
   Transport route(std::size_t from, std::size_t to) const { return route(same_node(from, to)); }
   Transport route(bool same_node) const;
-  /// Returns the type of handles that share device memory between ranks, for messages and for copies.
+  /// Returns the type of handles by which ranks share device memory: for messages (sharing), for copies
+  /// (copies_sharing).
   Transport sharing() const;
   Transport copies_sharing() const;
-  /// Returns why a rank's device does not work, by rank; "" if it works.
+  /// Returns why each rank's device does not work, by rank.
   const std::vector<NoDevice>& no_device() const { return no_device_; }
-  /// Sets the topology of the devices of a single node.
+  /// Sets endpoints and links of the devices, if all ranks are on one node.
   void set_links(std::vector<Endpoint> endpoints, Topology links);
   bool is_one_node() const { return nodes_.size() == 1; }
   /// Returns the transport of a cell.
@@ -57,8 +58,8 @@ class RankTable {
   /// Returns the rounds of a matrix. Throws BadInput if the ranks have none.
   RankRounds rounds(bool by_node, bool bidirectional, bool bisection) const;
 
-  /// Throws BadInput if the buffers of all ranks of a node do not fit into its memory. Each rank alone would not
-  /// notice, and the kernel would kill processes.
+  /// Throws BadInput if the buffers of all ranks of a node do not fit into its memory; otherwise the kernel would kill
+  /// processes. bytes: size of one buffer.
   void check_memory(std::uint64_t bytes) const;
 
  private:
@@ -67,7 +68,7 @@ class RankTable {
   std::string difference(std::span<const RankFacts> facts) const;
   std::string transport_refusal() const;
   std::string domain_refusal() const;
-  /// Returns whether copies between two ranks use NVLink: between nodes, and inside a tray of an NVLink domain.
+  /// Returns whether copies between two ranks use NVLink of a multi-node domain.
   bool over_nvlink(std::size_t a, std::size_t b) const;
   int nvlinks_between(std::size_t a, std::size_t b) const;
   std::size_t widest_node() const;

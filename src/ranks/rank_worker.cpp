@@ -11,24 +11,24 @@
 namespace linkmatrix::ranks {
 namespace {
 
-constexpr double sample_seconds = 0.0025;  // a sample lasts at least this: a few µs of skew are 0.1 % of it
-constexpr double longest_window = 0.1;     // seconds; a slow network gets fewer messages in flight
+constexpr double sample_seconds = 0.0025;  // minimum; ranks start a few µs apart, 0.1 % of it
+constexpr double longest_window = 0.1;     // seconds; on slow networks, windows get fewer messages
 constexpr int most_repeats = 10000;
-constexpr int first_round_trips = 100;         // at most, for how long one takes
-constexpr std::uint64_t least_compared = MiB;  // bytes of a message after each sample: 1 to 2 % of a sample's time …
-constexpr double compared_per_second = 0.4e9;  // … and of longer samples, whose messages may be larger, up to 4 %
-constexpr int attempts_to_start_concurrently = 4;  // attempts to begin two directions together
+constexpr int first_round_trips = 100;         // maximum number of round trips to estimate the duration of one
+constexpr std::uint64_t least_compared = MiB;  // minimum compared bytes per sample: 1 to 2 % of its time
+constexpr double compared_per_second = 0.4e9;  // compared bytes per second of longer samples: up to 4 % of their time
+constexpr int attempts_to_start_concurrently = 4;  // for a sample in which both directions start together
 constexpr double parting = 2;                      // seconds to report a failure to the other ranks
-constexpr std::uint64_t seed_step = 1000003;       // prime: no two orders give a rank's pattern the same seed soon
+constexpr std::uint64_t seed_step = 1000003;       // prime, so that seeds of different orders and ranks rarely coincide
 
 bool is_latency(const Order& order) { return order.metric == Metric::latency; }
 
-/// A ping-pong too brings the bytes back, a put does not.
+/// Returns whether data arrives at both ranks of a pair.
 bool is_bidirectional(const Order& order) {
   return order.metric == Metric::bidirectional || (is_latency(order) && !order.one_sided);
 }
 
-/// Repeats that make a sample long enough, from the time of one.
+/// Returns the repeats that make a sample long enough. seconds: duration of one repeat.
 int repeats_for(double seconds) {
   return static_cast<int>(std::clamp(std::ceil(sample_seconds / std::max(seconds, 1e-9)), 1.0, 1.0 * most_repeats));
 }
@@ -89,7 +89,7 @@ Report RankWorker::perform(const Order& order) {
   }
   mpi_.stop_listening();
   report.samples = static_cast<int>(samples_.size());
-  report.wrong_bytes = found_;  // also where the cell then failed: it is known as soon as it is seen
+  report.wrong_bytes = found_;  // also if the cell failed afterwards
   return report;
 }
 
@@ -105,7 +105,7 @@ void RankWorker::answer(const Order& order, Report& report) {
     mpi_.receive_bytes(question_.data(), question_.size(), 0, question_tag);
     mpi_.finish(Deadline::in(order.time_limit));
   }
-  traffic_.known = false;  // the payload executes it
+  traffic_.known = false;  // bytes of the payload are not counted
   reply_ = payload_.answer(question_);
   report.reply_bytes = reply_.size();
 }
@@ -125,7 +125,7 @@ std::vector<int> RankWorker::others_of(const Order& order) const {
   return others;
 }
 
-/// Reports a failure to the ranks that wait for this rank, so that they stop waiting.
+/// Reports a failure to the other ranks of the cell, so that they stop waiting.
 void RankWorker::call_alarm(const Order& order, const std::string& why) {
   Alarm text;
   put(text, why);
@@ -145,7 +145,7 @@ void RankWorker::lead(const Order& order, Deadline deadline, Report& report) {
   send_to_all(order, {}, deadline);
 }
 
-/// Takes samples until the order's rule lets it end.
+/// Takes samples until the stop rule ends the cell.
 void RankWorker::sample_cell(const Order& order, const Step& step, Deadline deadline, Report& report) {
   Sampled cell;
   const Deadline enough = Deadline::in(order.enough_after);
@@ -167,7 +167,7 @@ void RankWorker::sample_cell(const Order& order, const Step& step, Deadline dead
   put(report.text, disagreement);
 }
 
-/// Returns a sample in which both directions began together, if possible.
+/// Returns a sample in which both directions started together, if possible.
 PairSample RankWorker::take_sample(const Order& order, const Step& step, Deadline deadline, ClockComparison& clocks) {
   PairSample taken;
   for (int attempt = 0; attempt < attempts_to_start_concurrently; ++attempt) {
@@ -186,7 +186,7 @@ double RankWorker::seconds_of(const Order& order, const Step& step, Deadline dea
   return sample_of(order, step, step_all(order, step, deadline)).sample.whole.seconds() / step.repeats;
 }
 
-/// Warms up, and finds how many messages and repeats make a sample.
+/// Warms up, and returns the step with the numbers of messages and repeats of a sample.
 Step RankWorker::first_step(const Order& order, Deadline deadline) {
   Step step{Step::Kind::sample, 1, 1, order.verify ? order.bytes : 0};
   seconds_of(order, step, deadline);
@@ -267,10 +267,10 @@ Traffic RankWorker::take_traffic() {
   return traffic;
 }
 
-/// The transfers of a step. None begins before both ranks are ready, and all are done when either rank returns.
+/// Makes the transfers of a step. They start when both ranks are ready, and are complete when either rank returns.
 ///
-/// Each reading of a clock has a message before or after it that proves the order: the second rank's `around` begins
-/// before the first rank's `own` and ends after it, and the first rank's `around` does so with the second rank's `own`.
+/// Messages order the readings of the clocks: the second rank's `around` begins before and ends after the first rank's
+/// `own`, and vice versa. See ClockComparison.
 StepTimes RankWorker::transfer(const Exchange& x) {
   const auto send = [&] { mpi_.send(char{}, x.other, x.tag, x.deadline); };
   const auto receive = [&] { mpi_.receive<char>(x.other, x.tag, x.deadline); };

@@ -14,21 +14,21 @@
 
 namespace linkmatrix::ranks {
 
-/// Executes orders of rank 0. A cell has one or several concurrent pairs of ranks. The source of the first pair is the
-/// leader: it chooses the steps and applies the stop rule.
+/// Executes orders of rank 0 on one rank. In a cell, the source of the first pair is the leader: it chooses the steps
+/// and applies the stop rule.
 class RankWorker {
  public:
   /// gpus: see RankPoll.
   RankWorker(Communicator& mpi, Payload& payload, const NodeRanks& ranks, GpuPoll gpus)
       : mpi_{mpi}, payload_{payload}, poll_{ranks, "/", std::move(gpus)} {}
 
-  /// Executes one order. Never throws; the report contains errors.
+  /// Executes one order and returns the report. Never throws: errors are in the report.
   Report perform(const Order& order);
 
   /// Returns the samples of the last report.
   const std::vector<Sample>& samples() const { return samples_; }
 
-  /// Sets the question of the next `answer` order. For rank 0, which sends itself no messages.
+  /// Sets the question of the next order with Task::answer, on rank 0, which sends itself no messages.
   void set_question(std::vector<std::byte> question) { question_ = std::move(question); }
   /// Returns the last answer.
   const std::vector<std::byte>& reply() const { return reply_; }
@@ -58,9 +58,9 @@ class RankWorker {
   RankPoll poll_;
   std::vector<Sample> samples_;
   std::vector<std::byte> question_, reply_;
-  int connected_ = 0;        ///< serial of the last order whose ranks exchanged addresses
-  Traffic traffic_;          ///< traffic, without counters of adapters
-  std::uint64_t found_ = 0;  ///< wrong bytes of the current order, of this rank and of reporting ranks
+  int connected_ = 0;        ///< serial of the last order with Payload::connect()
+  Traffic traffic_;          ///< bytes since the start, without adapters
+  std::uint64_t found_ = 0;  ///< wrong bytes of the current order; on the leader, of all ranks
 };
 
 }  // namespace linkmatrix::ranks

@@ -12,13 +12,13 @@
 
 namespace linkmatrix::ranks {
 
-/// Why a rank's device does not work; "" if it works.
+/// Why a rank's device does not work.
 struct NoDevice {
-  std::string why;
+  std::string why;  ///< "": it works
   LossKind loss = LossKind::device;
 };
 
-/// Answer to a sampling order: the leader's report and samples, or the error of another rank of the cell.
+/// Answer to a sampling order: report and samples of the leader, or the report of a rank that failed.
 struct CellAnswer {
   Report report{};
   std::vector<Sample> samples;
@@ -29,21 +29,21 @@ class Ranks {
  public:
   virtual ~Ranks() = default;
 
-  /// Samples cells concurrently; no rank is in two cells. Returns one answer per order, at most a few seconds after the
-  /// longest time limit.
+  /// Samples cells concurrently. No rank may be in two cells. Returns one answer per order, at most some seconds after
+  /// the longest time limit.
   virtual std::vector<CellAnswer> sample(std::vector<Order> orders) = 0;
 
-  virtual bool is_there(int rank) const = 0;
+  virtual bool is_available(int rank) const = 0;
 
   /// Returns the status of cells of a lost rank: timeout if the rank does not answer, error if its device does not
   /// work.
-  virtual CellStatus lost_as(int) const { return CellStatus::timeout; }
+  virtual CellStatus lost_status(int) const { return CellStatus::timeout; }
 
   /// Returns the ranks lost since the last call.
   virtual std::vector<Lost> take_lost() = 0;
 };
 
-/// Questions of rank 0 to the payloads of ranks, in messages of any length.
+/// Sends questions of rank 0 to the payloads of ranks, in messages of any length.
 class Correspondence {
  public:
   virtual ~Correspondence() = default;
@@ -57,8 +57,8 @@ class Correspondence {
     std::string why;               ///< reason, if not ok
     std::vector<std::byte> bytes;  ///< answer, if ok
   };
-  /// Asks ranks concurrently, one question each. Returns the replies in order. A rank that does not answer within
-  /// `seconds` is lost, and its reply is a timeout.
+  /// Asks ranks concurrently, at most one question per rank. Returns the replies in order. A rank that does not answer
+  /// within `seconds` is lost, and its reply has the status timeout.
   virtual std::vector<Reply> ask(const std::vector<Question>& questions, double seconds) = 0;
 
   /// Returns why a rank is lost; nothing if it is available.
@@ -72,8 +72,8 @@ struct RankFailure {
   std::string why;                        ///< one sentence
 };
 
-/// Asks ranks 0 to `count` − 1 the same question concurrently and passes the replies to `take`, in order. Returns the
-/// first failure; `take` does not get the replies after it. Throws BadInput if a rank refuses the question.
+/// Asks ranks 0 to `count` − 1 the same question concurrently. Calls take(reply) in order, up to the first failure,
+/// which it returns. Throws BadInput if a rank refuses the question.
 std::optional<RankFailure> ask_ranks(Correspondence& ranks, int count, const std::vector<std::byte>& question,
                                      double seconds, const std::function<void(std::span<const std::byte>)>& take);
 

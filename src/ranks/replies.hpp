@@ -20,10 +20,10 @@ struct Traffic {
   std::vector<AdapterTraffic> adapters{};
 };
 
-/// Placeholders for rank and node in the poll of a rank. Rank 0 replaces both by their labels.
+/// Placeholders for rank and node in the poll of a rank. Rank 0 replaces them by labels.
 constexpr const char *this_rank = "rank", *this_node = "node";
 
-/// Adds a rank's poll to the poll of all ranks, with the labels of the rank and its node.
+/// Adds a rank's poll to the poll of all ranks. Replaces the placeholders by `rank` and `node`.
 void add_poll(Activity& all, Activity poll, const std::string& rank, const std::string& node);
 
 void fields(auto& archive, Is<Traffic> auto& traffic) {

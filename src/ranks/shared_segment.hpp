@@ -8,14 +8,13 @@
 
 namespace linkmatrix::ranks {
 
-/// Memory shared by processes of one node. It has no name in /dev/shm, so it ends with the processes
-/// that use it. A named segment of a killed run would remain and block the next run with the same
-/// number.
+/// Memory shared by processes of one node. It has no name in /dev/shm, so that it disappears with its processes, also
+/// after a kill.
 class SharedSegment {
  public:
   /// Creates a segment filled with zeros. Both constructors throw DeviceError.
   SharedSegment(std::uint64_t bytes, const std::string& where);
-  /// Opens the segment of another process by its name, while that process exists.
+  /// Opens the segment of another process by its name. That process must exist.
   SharedSegment(const std::string& name, std::uint64_t bytes, const std::string& where);
   ~SharedSegment();
   SharedSegment(const SharedSegment&) = delete;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs a perftest program over each network adapter of two nodes, or ucx_perftest over TCP and each network interface. A
-# launcher starts one rank per node. Rank 0 runs the servers, rank 1 the clients, between adapters of the same name. Rank 1
-# prints the output:
+# launcher starts one rank per node. Rank 0 runs the servers, rank 1 the clients. Each pair is two adapters with the same
+# name. Rank 1 prints the output:
 #
 #   adapter_pairs.sh --into FOLDER [--adapters mlx5_0,mlx5_1:2] [--at-once] [--memory host|cuda] [--port FIRST]
 #                    [--limit SECONDS] [--sysfs DIR] PROGRAM [OPTION…]
@@ -9,33 +9,35 @@
 #   version 6.06
 #   adapter server n1 mlx5_0 100 Gb/sec (4X EDR)
 #   step ib_write_bw mlx5_0 alone code=0
-#   | what the client printed
+#   | output of the client
 #   Result: PASS
 #
-# FOLDER: a new folder that both nodes can access, for messages between the ranks. --adapters: the default is every active
-# port, or every active interface of a PCI device. --at-once: adds a step with all adapters concurrently. --memory cuda:
-# memory of the nearest GPU by PCI. TCP ports are the first free ports from FIRST (18515) on. Servers and clients end after
-# SECONDS (60) and with this script.
-# Exit codes: 0 everything was measured, 1 something was not, 2 bad input, 4 the other rank does not answer.
+# --into       a new folder that both nodes can access, for messages between the ranks
+# --adapters   default: every active port, or for ucx_perftest every active interface of a PCI device
+# --at-once    add a step with all adapters concurrently
+# --memory     cuda: memory of the GPU that is nearest by PCI
+# --port       servers use the first free TCP ports from FIRST (18515) on
+# --limit      time limit of each server and client (60); they also end with this script
+# Exit codes: 0 everything was measured, 1 a measurement failed, 2 bad input, 4 the other rank does not answer.
 
 set -u
 folder='' wanted='' at_once='' memory=host port=18515 limit=60 sysfs=/sys
 
-# shellcheck disable=SC2086 # an unset variable is no word
+# shellcheck disable=SC2086 # unset variables must disappear
 first() { echo "${1:--}"; }
 # shellcheck disable=SC2086
 rank=$(first ${PMIX_RANK:-} ${OMPI_COMM_WORLD_RANK:-} ${PMI_RANK:-} ${SLURM_PROCID:-})
 node=$(uname -n)
 role=([0]=server [1]=client)
 
-give_up() { # CODE SENTENCE: the other rank need not wait
+give_up() { # CODE SENTENCE: reports an error to the user and to the other rank, and exits
   echo "adapter_pairs: $node: $2" >&2
   [ -d "$folder" ] && echo "$node: $2" > "$folder/ended.$rank"
   [ "$rank" = 1 ] && echo "Result: FAIL"
   exit "$1"
 }
 
-stop_children() { # each ends its program, and kills it if it does not go
+stop_children() { # ends all programs; `timeout` kills those that do not end
   local running
   running=$(jobs -p)
   # shellcheck disable=SC2086
@@ -44,7 +46,7 @@ stop_children() { # each ends its program, and kills it if it does not go
 trap stop_children EXIT
 trap 'exit 143' TERM INT HUP
 
-value_of() { # OPTION and the words that follow: the option's value
+value_of() { # OPTION [VALUE…]: prints the value of the option
   [ $# -ge 2 ] || give_up 2 "$1 needs a value"
   echo "$2"
 }
@@ -67,7 +69,7 @@ done
 [ -n "$folder" ] || give_up 2 "--into FOLDER is missing: name a folder that both nodes can access"
 case $rank in 0 | 1) ;; *) give_up 2 "this is rank $rank: start two ranks on two nodes" ;; esac
 case $memory in host | cuda) ;; *) give_up 2 "--memory $memory: use host or cuda" ;; esac
-# 0 seconds are no limit to timeout, and a number that begins with 0 is octal here
+# For `timeout`, 0 is no limit. For bash, a leading 0 means octal.
 case ,$port,$limit, in *,0* | *,,* | *[!0-9,]*) give_up 2 "--port $port --limit $limit: use numbers" ;; esac
 [ ${#limit} -le 6 ] || give_up 2 "--limit $limit: use at most 999999 seconds"
 [[ ${#port} -le 5 && $port -le 65535 ]] || give_up 2 "--port $port: use at most 65535"
@@ -77,11 +79,11 @@ shift
 mkdir -p "$folder" || give_up 2 "$folder cannot be created: name a folder that both nodes can write to with --into"
 command -v "$program" > /dev/null || give_up 2 "$program is not on PATH: install perftest, or load its module"
 
-tcp='' what='RDMA adapter' # whether it goes by interfaces
+tcp='' what='RDMA adapter' # tcp: not empty for ucx_perftest, which uses interfaces
 [ "${program##*/}" = ucx_perftest ] && tcp=yes what=interface
 [ -n "$tcp" ] && [ "$memory" != host ] && give_up 2 "--memory $memory needs perftest: $program runs over TCP"
 
-asked_for() { # NAME, that is active where the second word is not empty
+is_selected() { # NAME ACTIVE: whether to measure the adapter; ACTIVE: not empty if it is active
   case ${wanted:+,$wanted,} in
     '') [ -n "$2" ] ;;
     *",$1,"*) ;;
@@ -89,44 +91,44 @@ asked_for() { # NAME, that is active where the second word is not empty
   esac
 }
 
-ports_here() { # "mlx5_0 400 Gb/sec (4X NDR)" for each port that is active, or was asked for
+ports_here() { # prints "mlx5_0 400 Gb/sec (4X NDR)" for each selected port
   local at name
   for at in "$sysfs"/class/infiniband/*/ports/*; do
     name=${at%/ports/*} name=${name##*/}
     [ "${at##*/}" = 1 ] || name=$name:${at##*/}
-    asked_for "$name" "$(grep -s ACTIVE "$at/state")" && echo "$name $(cat "$at/rate" 2>/dev/null)"
+    is_selected "$name" "$(grep -s ACTIVE "$at/state")" && echo "$name $(cat "$at/rate" 2>/dev/null)"
   done
 }
 
-interfaces_here() { # "ens1f0 25000 Mb/s", of a virtual one without the rate, which it makes up
+interfaces_here() { # prints "ens1f0 25000 Mb/s" for each selected interface; virtual ones report no real rate
   local at rate
   for at in "$sysfs"/class/net/*; do
     rate=''
     [ -e "$at/device" ] && rate=$(grep -s '^[1-9]' "$at/speed")
-    asked_for "${at##*/}" "$([ -e "$at/device" ] && grep -s '^up' "$at/operstate")" &&
+    is_selected "${at##*/}" "$([ -e "$at/device" ] && grep -s '^up' "$at/operstate")" &&
       echo "${at##*/} ${rate:+$rate Mb/s}"
   done
 }
 
 adapters_here() { if [ -n "$tcp" ]; then interfaces_here; else ports_here; fi; }
 
-version_of() { # of perftest, or of UCX
+program_version() { # prints the version of perftest or UCX
   local -a asked=("$program" --version)
   [ -n "$tcp" ] && asked=(ucx_info -v)
   timeout -k 5 20 "${asked[@]}" 2>/dev/null | grep -om1 '[0-9][0-9.]*'
 }
 
-address_of() { # ADAPTER: by which its server is found
+address_of() { # ADAPTER: prints the host name or address for clients
   local address=''
   [ -n "$tcp" ] && address=$(ip -4 -o addr show dev "$1" 2>/dev/null | awk '{ sub("/.*", "", $4); print $4; exit }')
   echo "${address:-$node}"
 }
 
-addresses_here() { # of this node, for whoever does not know its name
+addresses_here() { # prints the addresses of this node, for nodes that cannot resolve its name
   hostname -I 2>/dev/null || ip -4 -o addr show scope global 2>/dev/null | awk '{ sub("/.*", "", $4); print $4 }'
 }
 
-reached_by() { # NAME ADDRESS…: the name of the server's node where it is known here; those of containers mostly are not
+reached_by() { # NAME ADDRESS…: prints the name of the server's node; if it cannot be resolved (container), an address
   if getent ahosts "$1" > /dev/null || [ $# -eq 1 ]; then
     echo "$1"
   elif [ "$1" = "$node" ]; then
@@ -136,7 +138,7 @@ reached_by() { # NAME ADDRESS…: the name of the server's node where it is know
   fi
 }
 
-shared_parts() { # PATH PATH: how many folders they begin with in common
+shared_parts() { # PATH PATH: prints the number of common leading folders
   local -a one other
   IFS=/ read -ra one <<< "$1"
   IFS=/ read -ra other <<< "$2"
@@ -145,7 +147,7 @@ shared_parts() { # PATH PATH: how many folders they begin with in common
   echo $i
 }
 
-nearest_gpu() { # ADAPTER: the number of the GPU behind the most of the same PCI bridges
+nearest_gpu() { # ADAPTER: prints the number of the GPU that shares the most PCI bridges with the adapter
   local here best=-1 found='' index address shared
   here=$(realpath "$sysfs/class/infiniband/$1/device")
   while IFS=', ' read -r index address; do
@@ -156,10 +158,10 @@ nearest_gpu() { # ADAPTER: the number of the GPU behind the most of the same PCI
   echo "$found"
 }
 
-with_us=() # it ends when this script does, however that ends
+with_us=() # command prefix: the program gets SIGTERM when this script ends
 setpriv --pdeathsig TERM true 2>/dev/null && with_us=(setpriv --pdeathsig TERM)
 
-run() { # ADAPTER PORT [HOST]: the program, near its adapter, within the limit; OPTION… are in $options
+run() { # ADAPTER PORT [HOST]: runs the program with $options on cores near the adapter; without HOST as server
   local name=${1%%:*} of_adapter=1 cores gpu
   local -a near=() where=()
   [ "$1" = "$name" ] || of_adapter=${1#*:}
@@ -179,11 +181,11 @@ run() { # ADAPTER PORT [HOST]: the program, near its adapter, within the limit; 
     "${where[@]}" "${options[@]}" "${@:3}" 2>&1
 }
 
-listening() { # PORT of TCP on this node
+listening() { # PORT: whether a process on this node listens on the TCP port
   grep -qE "^ *[0-9]+: [0-9A-F]+:$(printf %04X "$1") [0-9A-F]+:0000 0A" /proc/net/tcp /proc/net/tcp6 2>/dev/null
 }
 
-wait_for() { # FILE of the other rank, which may have ended
+wait_for() { # FILE: waits until the other rank has written the file
   local patience=$((limit + limit / 6 + 1)) peer=$((1 - rank))
   local until=$((SECONDS + patience))
   until [ -e "$1" ]; do
@@ -191,24 +193,24 @@ wait_for() { # FILE of the other rank, which may have ended
     [ $SECONDS -lt $until ] || give_up 4 "the ${role[$peer]} has not answered in $patience s: check that it runs and \
 that both nodes can access $folder"
     sleep 0.05
-    ls "$folder" > /dev/null # a file system of the network looks again
+    ls "$folder" > /dev/null # refreshes the cache of network file systems
   done
 }
 
-tell() { # FILE TEXT, which the other rank finds whole
+tell() { # FILE TEXT: writes a file for the other rank, completely or not at all
   echo "$2" > "$1.part" && mv "$1.part" "$1"
 }
 
 last_words() { grep -v '^[-[:space:]]*$' "$1" | tail -n 1; }
 
-serve() { # STEP ADAPTER: tells by which port, or why not; its process is $served
+serve() { # STEP ADAPTER: starts a server ($served), and tells the client its port or the error
   local out="$folder/$1.$2.server" until=$((SECONDS + limit)) words
   while :; do
     while listening "$port"; do port=$((port + 1)); done
     run "$2" "$port" > "$out" &
     served=$!
     until listening "$port" || ! kill -0 $served 2>/dev/null || [ $SECONDS -ge $until ]; do sleep 0.05; done
-    sleep 0.1 # one whose port another took ends
+    sleep 0.1 # a server whose port is taken ends now
     kill -0 $served 2>/dev/null && listening "$port" && break
     kill -0 $served 2>/dev/null || { grep -q "Couldn't listen" "$out" && port=$((port + 1)) && continue; }
     kill $served 2>/dev/null
@@ -220,7 +222,7 @@ serve() { # STEP ADAPTER: tells by which port, or why not; its process is $serve
   port=$((port + 1))
 }
 
-serve_step() { # STEP ADAPTER…
+serve_step() { # STEP ADAPTER…: starts the servers, and waits for the clients
   local step=$1 name until
   shift
   for name in "$@"; do serve "$step" "$name"; done
@@ -230,7 +232,7 @@ serve_step() { # STEP ADAPTER…
   stop_children
 }
 
-ask_step() { # STEP ADAPTER…
+ask_step() { # STEP ADAPTER…: runs the clients, and prints their output
   local step=$1 name at words how=alone code
   local -A process=() why=()
   shift
@@ -239,7 +241,7 @@ ask_step() { # STEP ADAPTER…
     wait_for "$folder/$step.$name.port"
     read -r at words < "$folder/$step.$name.port"
     [ "$at" = failed ] && why[$name]=$words && continue
-    # shellcheck disable=SC2086 # a name, and addresses
+    # shellcheck disable=SC2086 # several words: name and addresses
     run "$name" "$at" "$(reached_by $words)" > "$folder/$step.$name.client" &
     process[$name]=$!
   done
@@ -266,7 +268,7 @@ mine=$(cut -d' ' -f1 "$folder/adapters.$rank") others=$(cut -d' ' -f1 "$folder/a
 if [ "$rank" = 1 ]; then
   tell "$folder/node.1" "$node"
   wait_for "$folder/node.0"
-  version=$(version_of)
+  version=$(program_version)
   [ -n "$version" ] && echo "version $version"
   sed "s/^/adapter server $(cat "$folder/node.0") /" "$folder/adapters.0"
   sed "s/^/adapter client $node /" "$folder/adapters.1"

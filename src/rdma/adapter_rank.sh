@@ -1,14 +1,14 @@
 #!/bin/bash
-# Assigns a network adapter to each rank of a node, before its program and MPI start. Prints at the end, on standard error,
-# the bytes that the adapter has transferred:
+# Assigns a network adapter to this rank, runs the program, and then prints the bytes that the adapter transferred to
+# standard error:
 #
 #   adapter_rank.sh --adapters mlx5_0,mlx5_1:2 [--sysfs DIR] PROGRAM [ARGUMENT…]
 #
 #   adapter host=n1 rank=3 name=mlx5_1 sent=BYTES received=BYTES
 #
-# Rank k of a node gets adapter k of the list: an RDMA adapter or a TCP interface. The message libraries get it by their
-# environment variables. "unknown": the kernel does not count these bytes. Exit code: that of the program, or 2 if the rank
-# has no such adapter.
+# Rank k of a node gets adapter k of the list: an RDMA adapter or a TCP interface. Environment variables of the message
+# libraries select it. "unknown": the kernel does not count these bytes. Exit code: that of the program; 2 if the adapter
+# does not exist.
 
 set -u
 fail() {
@@ -29,11 +29,11 @@ done
 [ $# -gt 0 ] || fail "no program: name the program to run"
 [ -n "$adapters" ] || fail "--adapters is missing: name the adapters, such as mlx5_0,mlx5_1"
 
-first() { # WORDS…: the first of them
+first() { # WORD…: prints the first word
   echo "${1:-}"
 }
 
-# shellcheck disable=SC2086 # an unset variable is no word
+# shellcheck disable=SC2086 # unset variables must disappear
 rank=$(first ${PMIX_RANK:-} ${OMPI_COMM_WORLD_RANK:-} ${PMI_RANK:-} ${SLURM_PROCID:-})
 # shellcheck disable=SC2086
 number=$(first ${OMPI_COMM_WORLD_LOCAL_RANK:-} ${MPI_LOCALRANKID:-} ${SLURM_LOCALID:-})
@@ -47,7 +47,7 @@ adapter=${name%%:*} port=1
 
 if [ -d "$sysfs/class/infiniband/$adapter" ]; then
   counters=$sysfs/class/infiniband/$adapter/ports/$port/counters
-  files=("$counters/port_xmit_data" "$counters/port_rcv_data") unit=4 # in words of four bytes
+  files=("$counters/port_xmit_data" "$counters/port_rcv_data") unit=4 # the counters count words of 4 bytes
   export UCX_NET_DEVICES=$adapter:$port OMPI_MCA_btl_openib_if_include=$adapter:$port PSM3_NIC=$adapter
 elif [ -d "$sysfs/class/net/$adapter" ]; then
   files=("$sysfs/class/net/$adapter/statistics/tx_bytes" "$sysfs/class/net/$adapter/statistics/rx_bytes") unit=1
@@ -57,13 +57,13 @@ else
 fi
 export LINKMATRIX_ADAPTER=$name
 
-counted() { # FILE: its number, -1 where there is none
+counted() { # FILE: prints the number in the file, or -1
   local value=
   read -r value 2>/dev/null < "$1"
   case $value in '' | *[!0-9]*) value=-1 ;; esac
   echo "$value"
 }
-moved() { # FILE BEFORE: bytes since then
+moved() { # FILE BEFORE: prints the bytes since the earlier reading BEFORE, or "unknown"
   local now
   now=$(counted "$1")
   if [ "$2" -lt 0 ] || [ "$now" -lt "$2" ]; then echo unknown; else echo $(((now - $2) * unit)); fi
@@ -72,12 +72,12 @@ moved() { # FILE BEFORE: bytes since then
 sent=$(counted "${files[0]}") received=$(counted "${files[1]}")
 "$@" &
 program=$!
-# the program ends as it wants to
+# Forward signals, so that the program can end by itself.
 for signal in TERM INT HUP USR1 USR2 XCPU; do
-  # shellcheck disable=SC2064 # its name now
+  # shellcheck disable=SC2064 # expand now
   trap "kill -$signal $program 2>/dev/null" "$signal"
 done
-while :; do # a signal ends the wait, not the program
+while :; do # a signal interrupts `wait`, so wait again
   wait $program
   code=$?
   kill -0 $program 2>/dev/null || break

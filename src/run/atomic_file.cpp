@@ -14,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr mode_t all_may = 0666;  // less the umask
-constexpr int most_links = 40;    // that the kernel follows
+constexpr mode_t all_may = 0666;  // the system removes the bits of the umask
+constexpr int most_links = 40;    // limit of the kernel
 
 fs::path beside(const fs::path& file, int number) {
   fs::path partial = file;
@@ -23,8 +23,8 @@ fs::path beside(const fs::path& file, int number) {
   return partial;
 }
 
-/// In a folder that other users may write to, a predictable name could be another user's link to a file of this user.
-/// An existing file is removed, and a new link is not followed.
+/// Creates the temporary file. Removes an existing file and follows no link, because in a shared folder another user
+/// could have linked the predictable name to a file of this user.
 int open_new(const fs::path& file) {
   ::unlink(file.c_str());
   return ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, all_may);
@@ -39,7 +39,7 @@ bool write_all(int descriptor, std::string_view text) {
   return true;
 }
 
-/// Syncs to disk. File systems without a disk return EINVAL, which is not an error.
+/// Syncs to disk. Ignores EINVAL, which file systems without a disk return.
 bool sync(int descriptor) { return ::fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP; }
 
 BadInput unwritable(const fs::path& file, int error) {
@@ -47,7 +47,7 @@ BadInput unwritable(const fs::path& file, int error) {
                   "): name a file in an existing folder with write permission");
 }
 
-/// Follows the links of a path, also to a missing file. Throws BadInput for a link to itself.
+/// Follows the links of a path; the target may be missing. Throws BadInput for a cycle of links.
 fs::path where_links_lead(const fs::path& file) {
   std::error_code failure;
   fs::path at = file;
@@ -65,7 +65,7 @@ fs::path where_links_lead(const fs::path& file) {
 void sync_folder(const fs::path& file) {
   const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
   const Descriptor open{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (open.is_open()) (void)sync(open.number());  // not everywhere possible, and the file is there
+  if (open.is_open()) (void)sync(open.number());  // some file systems cannot sync a folder; the file is already written
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ void remove_partial(const fs::path& file, int number) { ::unlink(beside(file, nu
 
 fs::path target_of(const fs::path& file) {
   const fs::path target = where_links_lead(file);
-  for (const char* system : {"/dev/", "/proc/"})  // a rename would put a file in a device's place
+  for (const char* system : {"/dev/", "/proc/"})  // a rename would replace a device by a file
     for (const fs::path& name : {file, target})
       if (name.string().starts_with(system))
         throw BadInput("--record '" + file.string() +

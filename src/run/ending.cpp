@@ -32,7 +32,7 @@ std::string reason_of(const MatrixResult& result, const std::string& cell) {
 
 /// Returns e.g. "write: 2 cells timed out, gpu0->gpu1 the first: it hung; read: …".
 std::string cells_sentence(const Record& record, CellStatus status, const std::string& verb) {
-  constexpr std::size_t most = 3;  // matrices: the record has all
+  constexpr std::size_t most = 3;  // matrices in the sentence; the record contains all
   std::vector<std::string> each;
   for (const MatrixResult& result : record.results) {
     const std::size_t cells = result.cells(status);
@@ -68,7 +68,7 @@ std::vector<std::string> missing(const Record& record) {
   return names;
 }
 
-constexpr const char* no_room = "out of memory";  // short enough to need none itself
+constexpr const char* no_room = "out of memory";  // short, so that the string needs no allocation
 
 std::string full_sentence_of(const std::exception& e) {
   if (dynamic_cast<const std::bad_alloc*>(&e) != nullptr)
@@ -91,7 +91,7 @@ std::string lost_sentence(const Record& record) {
 Ending judge(const Record& record) {
   std::optional<std::string> error;
   if (!record.lost.empty()) error = lost_sentence(record);
-  // Failed cells of complete matrices are reported before other problems.
+  // Report failed cells of complete matrices before other problems.
   const bool late_cells = has_cells(record, CellStatus::timeout), failed_cells = has_cells(record, CellStatus::error);
   if (!error && (late_cells || failed_cells)) error = why_cells_ended(record);
   if (late_cells) return late(*error);

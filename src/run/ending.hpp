@@ -9,11 +9,11 @@
 
 namespace linkmatrix {
 
-/// End of a run: the word of its last line and record, and its exit code.
+/// Result of a run: word in its last line ("Result: PASS") and record, and exit code.
 struct Ending {
   std::string_view word = "ERROR";
   ExitCode code = ExitCode::device_error;
-  std::optional<std::string> error{};  ///< one sentence, for runs that failed
+  std::optional<std::string> error{};  ///< one sentence; nothing for PASS and FAIL
 };
 
 inline Ending passed() { return {"PASS", ExitCode::measured, {}}; }
@@ -22,15 +22,15 @@ inline Ending broken(std::string why) { return {"ERROR", ExitCode::device_error,
 inline Ending refused(std::string why) { return {"ERROR", ExitCode::bad_input, std::move(why)}; }
 inline Ending late(std::string why) { return {"TIMEOUT", ExitCode::timed_out, std::move(why)}; }
 
-/// Returns the ending of a complete run from its record. PASS requires results of all expected test cases, all cells
+/// Returns the ending of a run that ended by itself. PASS requires a result for every expected test case, all cells
 /// measured and verified, and no lost endpoint.
 Ending judge(const Record& record);
 
-/// Returns one sentence for an exception. If the system refused a resource, the sentence names the limit. This function
-/// and `ending_of` never throw, even without memory.
+/// Returns one sentence for an exception. If the system refused memory, a thread or a file, names the limit to raise.
+/// Never throws, even without memory.
 std::string sentence_of(const std::exception& e);
 
-/// Returns the ending for an exception.
+/// Returns the ending for an exception: BadInput, TimedOut or any other. Never throws.
 Ending ending_of(const std::exception& e);
 
 }  // namespace linkmatrix

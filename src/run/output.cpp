@@ -15,7 +15,7 @@
 namespace linkmatrix {
 namespace {
 
-/// poll(2) guarantees only this much room in a pipe.
+/// Bytes per write: poll(2) guarantees no more room in a pipe.
 constexpr std::size_t at_once = PIPE_BUF;
 
 /// Returns the milliseconds for poll(2); -1: no limit.
@@ -34,12 +34,12 @@ std::string file_of(int descriptor) {
   return path.empty() ? "" : " '" + path.string() + "'";
 }
 
-/// writev(2) does not modify its data.
+/// Returns an iovec for writev(2), which does not modify the data.
 iovec piece(std::string_view text) { return {const_cast<char*>(text.data()), text.size()}; }
 
 }  // namespace
 
-void say(std::string_view program, std::string_view sentence) {
+void print_error(std::string_view program, std::string_view sentence) {
   const std::array pieces{piece(program), piece(": "), piece(sentence), piece("\n")};
   while (::writev(STDERR_FILENO, pieces.data(), static_cast<int>(pieces.size())) < 0 && errno == EINTR) {
   }
@@ -64,7 +64,7 @@ std::optional<std::string> Output::failure() const {
   return "standard output" + file_of(descriptor_) + " cannot be written (" + std::strerror(error) + ")";
 }
 
-bool Output::has_no_room() const {
+bool Output::is_disk_full() const {
   const int error = error_;
   return (error == ENOSPC || error == EDQUOT) && !file_of(descriptor_).empty();
 }

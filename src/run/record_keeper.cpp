@@ -15,7 +15,7 @@
 namespace linkmatrix {
 namespace {
 
-/// Maximum fraction of the time between checkpoints that a checkpoint may take; slower checkpoints are less frequent.
+/// Maximum fraction of time spent on checkpoints. Slower checkpoints are therefore less frequent.
 constexpr double most_share = 0.05;
 
 constexpr const char* unfinished = "the run did not end normally: this is its last checkpoint";
@@ -31,7 +31,7 @@ std::string seconds_text(double seconds) {
 
 void RecordKeeper::keep_in(const std::filesystem::path& file) {
   if (has_file())
-    return;  // the file was writable before, and a short failure of its file system must not end the measurement
+    return;  // the file was writable at the start, so continue after a temporary failure of the file system
   check_writable(file);
   const std::lock_guard lock(mutex_);
   file_ = file;
@@ -72,7 +72,7 @@ Attempt RecordKeeper::write_ended(const Ending& ending) {
       [this, ending, number] {
         try {
           return write_as(ending, number);
-        } catch (const std::bad_alloc&) {  // the reserved memory is free by now
+        } catch (const std::bad_alloc&) {  // now the reserved memory is free: try again
           return write_as(ending, number);
         }
       },
@@ -90,7 +90,7 @@ std::string RecordKeeper::write_as(const Ending& ending, unsigned number) {
   return why.empty() ? "" : refusal(why);
 }
 
-Attempt RecordKeeper::clear_up() const {
+Attempt RecordKeeper::remove_temporary_files() const {
   return Attempt(
       [file = file(), first = last_checkpoint_, last = newest_.load()] {
         for (unsigned number = first; file && number <= last; ++number) remove_partial(*file, static_cast<int>(number));
@@ -99,7 +99,7 @@ Attempt RecordKeeper::clear_up() const {
       [] {});
 }
 
-std::optional<std::string> RecordKeeper::no_room() const {
+std::optional<std::string> RecordKeeper::disk_full_text() const {
   const auto outcome = checkpoint_ ? checkpoint_->outcome() : std::nullopt;
   if (!outcome || (*outcome != std::strerror(ENOSPC) && *outcome != std::strerror(EDQUOT))) return std::nullopt;
   return refusal(*outcome);
@@ -133,7 +133,7 @@ Snapshot RecordText::take() {
     now.results = finished_;
   }
   now.version = record_.version();
-  const auto fresh = record_.look([&now](const Record& record) {
+  const auto fresh = record_.read([&now](const Record& record) {
     now.head = record;
     const auto known = static_cast<std::ptrdiff_t>(now.results.size());
     return std::vector<MatrixResult>(record.results.begin() + known, record.results.end());

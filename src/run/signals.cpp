@@ -14,11 +14,11 @@
 namespace linkmatrix {
 namespace {
 
-/// Condition under which a signal keeps its handler.
+/// When a signal keeps its disposition.
 enum class Left {
   never,
   ignored,  ///< by the parent process
-  handled,  ///< so ignored, or by a library from before `main`: a profiler's timer
+  handled,  ///< ignored by the parent process, or handled by a library before `main` (timer of a profiler)
 };
 
 struct EndSignal {
@@ -26,14 +26,14 @@ struct EndSignal {
   Left left;
 };
 
-/// Signals that end a process by default, except errors of the process and SIGKILL.
+/// Signals that end a process by default, except SIGKILL and program errors such as SIGSEGV.
 constexpr std::array end_signals{
     EndSignal{SIGTERM, Left::ignored},   EndSignal{SIGINT, Left::never},    EndSignal{SIGQUIT, Left::never},
     EndSignal{SIGHUP, Left::ignored},    EndSignal{SIGUSR1, Left::ignored}, EndSignal{SIGUSR2, Left::ignored},
     EndSignal{SIGXCPU, Left::ignored},   EndSignal{SIGPWR, Left::ignored},  EndSignal{SIGALRM, Left::handled},
     EndSignal{SIGVTALRM, Left::handled}, EndSignal{SIGPROF, Left::handled}, EndSignal{SIGIO, Left::handled}};
 
-/// Structure of the kernel's rt_sigaction, without glibc.
+/// Argument of the system call rt_sigaction.
 struct KernelAction {
   void (*handler)(int);
   unsigned long flags;
@@ -41,11 +41,11 @@ struct KernelAction {
   std::uint64_t mask;
 };
 
-/// Bit n: signal n was ignored at the start.
+/// Bit n: whether signal n was ignored at the start.
 std::uint64_t ignored_at_start = 0;
 
-/// Reads the inherited signals before constructors of libraries change them: UCX handles SIGHUP for its debugger, also
-/// under nohup. Uses the system call, because wrappers of sanitizers are not ready.
+/// Reads the inherited dispositions before constructors of libraries change them: UCX handles SIGHUP, also under nohup.
+/// Uses the system call, because wrappers of sanitizers are not yet initialized.
 [[gnu::no_sanitize("address", "thread", "undefined")]] void note_ignored_signals() {
   for (const EndSignal& signal : end_signals) {
     KernelAction now{};
@@ -93,9 +93,9 @@ int Signals::next() const {
   return ::read(waiting_.number(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
 }
 
-void hold_standard_streams() {
+void open_missing_streams() {
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (::fcntl(number, F_GETFD) < 0)  // the lowest free number is this one
+    if (::fcntl(number, F_GETFD) < 0)  // open() uses the lowest free number
       (void)!::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 

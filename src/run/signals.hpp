@@ -6,11 +6,13 @@
 
 namespace linkmatrix {
 
-/// Catches the signals that request the end of a program, in this thread and in threads started later. Batch systems
-/// send SIGUSR1, SIGUSR2 or SIGXCPU before the time limit. Signals ignored at the start stay ignored (nohup), except
-/// those that shells ignore for background jobs. A profiler that handles a timer signal keeps it.
+/// Catches the signals that request the end of a program, during the lifetime of the object. Create it before other
+/// threads.
 ///
-/// SIGPIPE and SIGXFSZ become errors of the write.
+/// - Includes SIGUSR1, SIGUSR2 and SIGXCPU, which batch systems send before the time limit.
+/// - Signals that were ignored at the start stay ignored (nohup), except those that shells ignore in background jobs.
+/// - Timer signals of a profiler keep their handler.
+/// - SIGPIPE and SIGXFSZ become errors of the write.
 class Signals {
  public:
   Signals();
@@ -18,9 +20,9 @@ class Signals {
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
-  /// Returns a descriptor that is readable after a signal.
+  /// Returns a descriptor for poll(2) that is readable after a signal.
   int number() const { return waiting_.number(); }
-  /// Returns the next signal; 0: none.
+  /// Returns the next signal that arrived; 0: none.
   int next() const;
 
  private:
@@ -28,7 +30,7 @@ class Signals {
   Descriptor waiting_;
 };
 
-/// Opens missing standard streams, so that no other file gets their numbers. Writing to such a stream still fails.
-void hold_standard_streams();
+/// Opens closed standard streams on a file that cannot be written, so that no other file gets their numbers.
+void open_missing_streams();
 
 }  // namespace linkmatrix

@@ -18,11 +18,11 @@ namespace {
 
 using Seconds = SupervisorSetup::Seconds;
 
-constexpr Seconds poll_again{0.05};     // at signals and the deadline, while something is waited for
-constexpr Seconds poll_interval{0.2};   // at a record that did not change since its checkpoint
-constexpr Seconds old_checkpoint{0.3};  // for one that is being written when the run ends
-constexpr Seconds for_leftovers{0.3};   // to remove them: their file system may hang
-constexpr double longest_wait = 1;      // seconds until a limited call that has begun is known
+constexpr Seconds poll_again{0.05};     // between polls of signals and deadline while an attempt runs
+constexpr Seconds poll_interval{0.2};   // between polls of a record that has not changed
+constexpr Seconds old_checkpoint{0.3};  // for a running checkpoint when the run ends
+constexpr Seconds for_leftovers{0.3};   // to remove temporary files, whose file system may hang
+constexpr double longest_wait = 1;      // maximum delay in seconds to notice a new LimitedCall
 
 Clock::time_point in(Seconds time) { return Clock::now() + std::chrono::duration_cast<Clock::duration>(time); }
 
@@ -111,8 +111,8 @@ void Supervisor::watch() {
   }
 }
 
-/// Ends the process if the supervisor runs out of memory. The reserved memory may suffice for the record; otherwise the
-/// last checkpoint remains.
+/// Ends the run after an exception in the supervisor's thread, such as too little memory. The reserved memory may
+/// suffice for the record; otherwise the last checkpoint remains.
 void Supervisor::end_after(const std::exception& failure) {
   try {
     std::optional<ExitCode> code;
@@ -154,7 +154,7 @@ bool Supervisor::watch_once() {
   if (request) return conclude(*request);
   if (is_over()) return force(), false;
   if (const auto why = no_room()) return conclude({refused(*why), true});
-  // a checkpoint that hangs may outlive this supervisor
+  // a checkpoint that hangs may outlive this object
   keeper_.checkpoint_if_due([alive = wake_] { notify(*alive); });
   return true;
 }
@@ -191,15 +191,14 @@ Ending Supervisor::why_over() const {
                                    : "a call into the driver or MPI did not return within --timeout");
 }
 
-/// Returns why no further results can be written; nothing if they can. The results so far are then more valuable than
-/// later ones.
+/// Returns why no further results can be written; nothing if they can. The run then ends to keep the results so far.
 std::optional<std::string> Supervisor::no_room() const {
   if (!writes_) return std::nullopt;
-  if (const auto why = keeper_.no_room()) return why;
-  return output_.has_no_room() ? output_.failure() : std::nullopt;
+  if (const auto why = keeper_.disk_full_text()) return why;
+  return output_.is_disk_full() ? output_.failure() : std::nullopt;
 }
 
-/// Ends the run as requested. Returns whether to continue until main returns.
+/// Ends the run as requested. Returns true if the process continues until main returns.
 bool Supervisor::conclude(const Request& request) {
   Ending ending = request.ending;
   if (const auto why = output_.failure(); why && ending.code == ExitCode::measured) ending = refused(*why);
@@ -218,7 +217,7 @@ void Supervisor::force() {
   setup_.exit(static_cast<int>(ending.code));
 }
 
-/// Waits for an attempt. Returns its outcome; nothing after the limit.
+/// Waits for an attempt. Returns its outcome; nothing if the limit is reached.
 std::optional<std::string> Supervisor::follow(const Attempt& attempt, Limit limit) {
   for (;;) {
     if (auto outcome = attempt.wait(poll_again)) return outcome;
@@ -227,21 +226,20 @@ std::optional<std::string> Supervisor::follow(const Attempt& attempt, Limit limi
   }
 }
 
-/// Writes the final record. Returns false if a signal or the deadline came first. A failed write changes the ending.
+/// Writes the final record. Returns false if a signal or the deadline came first. A failed write changes `ending`.
 bool Supervisor::write_record(Ending& ending, Seconds time, bool is_last) {
   if (!writes_ || !keeper_.has_file()) return true;
   if (keeper_.checkpoint()) follow(*keeper_.checkpoint(), {in(old_checkpoint), true});
   auto outcome = follow(keeper_.write_ended(ending), {in(time), is_last});
   if (!outcome && !is_last && is_over()) return false;
   if (!outcome) outcome = keeper_.too_slow(time);
-  follow(keeper_.clear_up(), {in(for_leftovers), true});
+  follow(keeper_.remove_temporary_files(), {in(for_leftovers), true});
   if (!outcome->empty() && ending.error != outcome)
     ending = refused(ending.error ? *ending.error + "; " + *outcome : *outcome);
   return true;
 }
 
-/// Prints the last lines. Returns false if a signal or the deadline came first. A run that could not print has not
-/// passed.
+/// Prints the last lines. Returns false if a signal or the deadline came first. A run that cannot print does not pass.
 bool Supervisor::print_last_lines(Ending& ending, Moment until, bool is_last) {
   if (writes_) {
     const Attempt lines(
@@ -262,7 +260,7 @@ bool Supervisor::print_last_lines(Ending& ending, Moment until, bool is_last) {
   } else if (failure && !ending.error) {
     ending.error = *failure;
   }
-  if (ending.error && !serves_) say(*ending.error);
+  if (ending.error && !serves_) print_error(*ending.error);
   return true;
 }
 
@@ -278,7 +276,7 @@ std::string Supervisor::last_lines(const Ending& ending) {
   return out.str();
 }
 
-void Supervisor::say(const std::string& sentence) {
+void Supervisor::print_error(const std::string& sentence) {
   const std::string line = setup_.program + ": " + sentence + "\n";
   const Moment until = in(setup_.saying);
   const Attempt saying(

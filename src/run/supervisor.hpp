@@ -27,25 +27,26 @@ struct SupervisorSetup {
 
   std::string program;
   int output = STDOUT_FILENO, errors = STDERR_FILENO;
-  Seconds patience{0.6};  ///< time for a run to end by itself after a signal; Open MPI kills one second after SIGTERM
-  Seconds patience_of_server{5};      ///< the same for a process that only serves; the process that writes ends first
-  Seconds between_checkpoints{1.75};  ///< SIGKILL may cost at most 2 s of results, including the time of a write
+  Seconds patience{0.6};          ///< time for a run to end by itself after a signal (mpirun kills after 1 s)
+  Seconds patience_of_server{5};  ///< the same for a process that only serves, so that the writing process ends first
+  Seconds between_checkpoints{1.75};  ///< so that SIGKILL loses at most 2 s of results, including the write
   Seconds recording{30};              ///< time to write the record of a run that ended by itself
   Seconds rescue{5};                  ///< time to write the record of a run that the supervisor ends
   Seconds saying{1};                  ///< time to print the last lines
-  Seconds teardown{15};  ///< time from the last line to the end of the process: devices, other ranks, MPI_Finalize
+  Seconds teardown{15};               ///< time from the last line to the end of the process, with MPI_Finalize
   RecordKeeper::Write write = write_whole;
   std::function<void(int)> exit = [](int code) { std::_Exit(code); };
 };
 
-/// Owns the record, signals and deadline of a run, from the start of main to the end of the process.
+/// Owns the record, signals and deadline of a run, from the start of main to the end of the process. Create it before
+/// any other thread, because later threads inherit its signal mask.
 ///
-/// Its thread waits only for signals and the deadline. Work that may hang, such as writing the record, is an Attempt,
-/// and no lock is held while writing. A signal or the deadline first ends all waits (stop_signal, Deadline), so that
-/// the run can end by itself. If the run does not end, the supervisor writes the record with all measured cells and
-/// ends the process with its exit code. Until then the file contains a checkpoint with the result INCOMPLETE.
+/// - During the run its thread writes checkpoints with the result INCOMPLETE.
+/// - A signal or the deadline first ends all waits (stop_signal, Deadline), so that the run can end by itself.
+/// - If the run does not end, the supervisor writes the record with all measured cells and ends the process.
+/// - Work that may hang is an Attempt, and no lock is held while writing. The thread itself therefore never hangs.
 ///
-/// Create the supervisor before any other thread, because later threads inherit its signal mask.
+/// The public functions are called by the measuring thread, break_off() by any thread.
 class Supervisor {
  public:
   explicit Supervisor(SupervisorSetup setup);
@@ -59,23 +60,23 @@ class Supervisor {
   /// Sets the deadline at which the supervisor ends the process.
   void end_by(Deadline deadline);
 
-  /// Makes this process write the record to `file`, if given, and tables with at most `max_display` rows and columns.
-  /// Without this call an ending only prints its sentence. Throws BadInput if the file cannot be written.
+  /// Makes this process write the record to `file` (nothing: no record) and print tables with at most `max_display`
+  /// rows and columns. Without this call the end of the run only prints an error sentence. Throws BadInput if the file
+  /// cannot be written.
   void write_to(const std::optional<std::filesystem::path>& file, std::size_t max_display);
 
-  /// Marks this process as serving: another process decides how the run ends.
+  /// Marks this process as serving: another process ends the run.
   void serve() { serves_ = true; }
 
   void print(std::string_view text) { output_.print(text); }
-  /// Prints a finished result. The end of the run also prints an unfinished one.
+  /// Prints a finished result. (The end of the run prints an unfinished result.)
   void print(const MatrixResult& result);
 
-  /// Writes the record and prints the last lines. Returns the exit code for main. The supervisor ends the process if
-  /// main does not return in time.
+  /// Writes the record and prints the last lines. Returns the exit code for main, which must return within
+  /// SupervisorSetup::teardown.
   ExitCode end(Ending ending);
 
-  /// As `end`, and ends the process, because after a failure a device may block every further call and destructor.
-  /// Callable from any thread.
+  /// As end(), but ends the process immediately, because after a failure a device may block every call and destructor.
   [[noreturn]] void break_off(Ending ending);
 
  private:
@@ -87,7 +88,7 @@ class Supervisor {
   /// Time limit of a step of the ending.
   struct Limit {
     Moment moment;
-    bool is_last;  ///< whether signals and the deadline do not end the step earlier
+    bool is_last;  ///< true: only `moment` ends the step; false: also a signal or the deadline
   };
 
   void post(Request request);
@@ -109,7 +110,7 @@ class Supervisor {
   bool write_record(Ending& ending, SupervisorSetup::Seconds time, bool is_last);
   bool print_last_lines(Ending& ending, Moment until, bool is_last);
   std::string last_lines(const Ending& ending);
-  void say(const std::string& sentence);
+  void print_error(const std::string& sentence);
   void decide(ExitCode code);
 
   const SupervisorSetup setup_;

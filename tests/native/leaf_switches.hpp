@@ -25,7 +25,7 @@ struct LeafSwitches {
         const auto count = static_cast<std::size_t>(is_hashed ? lines : 1);
         for (std::size_t k = 0; k < count; ++k) capacity.push_back(is_hashed ? 1 : lines);
       }
-    const auto line_of = [&](std::size_t leaf, bool in) {
+    const auto first_line = [&](std::size_t leaf, bool in) {
       const std::size_t at = in ? uplinks.size() + leaf : leaf;
       return first[at] + (is_hashed ? random() % static_cast<std::size_t>(uplinks[leaf]) : 0);
     };
@@ -35,7 +35,7 @@ struct LeafSwitches {
     std::vector<Flow> open;
     for (std::size_t k = 0; k < round.size(); ++k)
       if (const std::size_t from = round[k].row / endpoints, to = round[k].column / endpoints; from != to)
-        open.push_back({k, line_of(from, false), line_of(to, true)});
+        open.push_back({k, first_line(from, false), first_line(to, true)});
     double level = 0;  // what each open flow has
     while (!open.empty()) {
       std::vector<double> flows(capacity.size());

@@ -39,7 +39,7 @@ inline Record measured(ScriptedSampler& sampler, std::size_t n, const MeasureOpt
     result.testcase = "pairs";
     result.metric = metric;
     result.unit = "GB/s";
-    result.shape(labels, labels);
+    result.set_labels(labels, labels);
     for (std::size_t row = 0; row < n; ++row)
       for (std::size_t column = 0; column < n; ++column)
         if (row != column) result.status(row, column) = CellStatus::not_run;
@@ -49,7 +49,7 @@ inline Record measured(ScriptedSampler& sampler, std::size_t n, const MeasureOpt
     measure(sampler, {.rounds = rounds, .together = together}, options, deadline, store);
   } catch (const TimedOut&) {
   }
-  return record.look([](const Record& r) { return r; });
+  return record.read([](const Record& r) { return r; });
 }
 
 inline double ten(const Place&, std::size_t) { return 10; }

@@ -40,7 +40,7 @@ inline Record run_of(ScriptedBackend& backend, const Plan& plan, const MeasureOp
   Guarded<Record> record;
   record.change([&](Record& r) { r.results.push_back(plan.result); });
   measure_plan(backend, plan, options, Deadline::in(60), record, fault);
-  return record.look([](const Record& r) { return r; });
+  return record.read([](const Record& r) { return r; });
 }
 
 /// Returns the record of a test case with 100 MiB per copy.
@@ -59,11 +59,11 @@ inline MatrixResult measured(ScriptedBackend& backend, const TestCase& t, const 
 
 /// Returns the result of a measurement that ends with an exception of type Failure.
 template <class Failure>
-MatrixResult broken_off(ScriptedBackend& backend, const Plan& plan, const MeasureOptions& options) {
+MatrixResult interrupted(ScriptedBackend& backend, const Plan& plan, const MeasureOptions& options) {
   Guarded<Record> record;
   record.change([&](Record& r) { r.results.push_back(plan.result); });
   EXPECT_THROW(measure_plan(backend, plan, options, Deadline::in(60), record), Failure);
-  return record.look([](const Record& r) { return r.results.back(); });
+  return record.read([](const Record& r) { return r.results.back(); });
 }
 
 }  // namespace linkmatrix

@@ -27,7 +27,7 @@ inline std::vector<double> short_samples(const MatrixResult& result, std::size_t
 inline MatrixResult measured(const std::string& testcase) {
   MatrixResult result;
   result.testcase = testcase;
-  result.shape({"gpu0", "gpu1"}, {"gpu0", "gpu1"});
+  result.set_labels({"gpu0", "gpu1"}, {"gpu0", "gpu1"});
   result.status(0, 1) = result.status(1, 0) = CellStatus::ok;
   result.values(0, 1) = result.values(1, 0) = 100;
   result.cells_verified = 2;

@@ -42,8 +42,10 @@ class ScriptedSampler final : public Sampler {
   std::vector<Path> paths(const Place& place) const override {
     return {{"dev" + std::to_string(place.row), "dev" + std::to_string(place.column)}};
   }
-  bool is_there(const Place& place) const override { return !gone.contains(place.row) && !gone.contains(place.column); }
-  CellStatus lost_as(const Place&) const override { return CellStatus::timeout; }
+  bool is_available(const Place& place) const override {
+    return !gone.contains(place.row) && !gone.contains(place.column);
+  }
+  CellStatus lost_status(const Place&) const override { return CellStatus::timeout; }
   std::vector<Lost> take_lost() override { return std::exchange(news, {}); }
 
   void lose(std::size_t endpoint) {

@@ -78,7 +78,9 @@ class SimulatedNetwork final : public Sampler {
   std::vector<Path> paths(const Place& place) const override {
     return {{std::to_string(place.row), std::to_string(place.column)}};
   }
-  bool is_there(const Place& place) const override { return !lost.contains(place.row) && !lost.contains(place.column); }
+  bool is_available(const Place& place) const override {
+    return !lost.contains(place.row) && !lost.contains(place.column);
+  }
 
   std::map<Place, double> slow_paths;                       ///< by how much
   std::size_t most_at_once = static_cast<std::size_t>(-1);  ///< cells that the network carries at full rate
@@ -125,7 +127,7 @@ class FewCells final : public Store {
     return at == cells.end() ? CellStatus::not_applicable : at->second.status;
   }
   std::optional<Interval> interval(const Place&) const override { return std::nullopt; }
-  void lose(const Lost&) override {}
+  void add_lost(const Lost&) override {}
   void change(const std::function<void(MatrixResult&)>& change) override { change(result); }
 
   MatrixResult result;

@@ -81,12 +81,12 @@ TEST(Activity, NamesWhoHadADeviceAndWhoUsedProcessors) {
 TEST(Activity, KnowsADeviceFromANodeOfTheSameName) {
   Activity daemons = look(2, 0, 0);  // on nodes that are called gpu0, gpu1 …
   daemons.processes = {{"gpu0", 1, "systemd", "root", {}, 0.0}};
-  EXPECT_TRUE(at_rest(daemons).processes.empty());
+  EXPECT_TRUE(single_poll_usage(daemons).processes.empty());
   Activity both = daemons;
   both.processes.push_back(
       {.where = "gpu0", .pid = 1, .name = "systemd", .user = "root", .bytes = {}, .seconds = {}, .on_device = true});
   EXPECT_EQ(between(daemons, both).processes.size(), 1u) << "the one on the device, and no more";
-  EXPECT_EQ(at_rest(both).processes.size(), 1u);
+  EXPECT_EQ(single_poll_usage(both).processes.size(), 1u);
 }
 
 TEST(Activity, HasTheBusiestProcessesOfEachNode) {
@@ -121,15 +121,15 @@ class ScriptedPolls {
 TEST(IdleWait, EndsWhenTheOthersDo) {
   ScriptedPolls machine({look(0, 0, 0), look(1, 5e9, 0), look(2, 10e9, 0), look(3, 10e9, 0)});
   const IdleWait wait = wait_until_idle(machine.poll(), Deadline::in(60), Deadline::in(60), 0.001);
-  EXPECT_FALSE(wait.busy);
+  EXPECT_FALSE(wait.busy_sentence);
   EXPECT_EQ(machine.asked, 4u);
 }
 
 TEST(IdleWait, GivesUpWhenItsTimeIsOverAndSaysWho) {
   ScriptedPolls machine({look(0, 0, 0), look(1, 5e9, 0)});
   const IdleWait wait = wait_until_idle(machine.poll(), Deadline::in(0), Deadline::in(60), 0.001);
-  ASSERT_TRUE(wait.busy);
-  EXPECT_NE(busy_sentence(*wait.busy, 0).find("--wait-idle SECONDS"), std::string::npos);
+  ASSERT_TRUE(wait.busy_sentence);
+  EXPECT_NE(busy_sentence(*wait.busy_sentence, 0).find("--wait-idle SECONDS"), std::string::npos);
 }
 
 TEST(IdleWait, EndsWithTheRun) {

@@ -17,9 +17,9 @@ class Calibrated {
       : rounds_(std::move(rounds)), record_(empty(n)), store_(record_), work_{.rounds = rounds_} {
     Context context(sampler, work_, options_, Deadline::never(), store_);
     Calibration calibration(context, rounds_);
-    at_once = calibration.cells_at_once();
+    at_once = calibration.concurrent_cells();
     round = calibration.calibrated_round();
-    result = record_.look([](const Record& r) { return r.results.front(); });
+    result = record_.read([](const Record& r) { return r.results.front(); });
   }
 
   std::size_t at_once = 0;
@@ -31,7 +31,7 @@ class Calibrated {
     Record record;
     std::vector<std::string> labels;
     for (std::size_t i = 0; i < n; ++i) labels.push_back("dev" + std::to_string(i));
-    record.results.emplace_back().shape(labels, labels);
+    record.results.emplace_back().set_labels(labels, labels);
     return record;
   }
 

@@ -38,8 +38,8 @@ class SharedUplink {
   explicit SharedUplink(double loss)
       : sampler{[this, loss](const Place& place, std::size_t) {
           const Round& round = sampler.rounds.back();
-          const auto is_there = [](std::size_t device) { return device == 0 || device == 7; };
-          const auto uses = [&](const Place& p) { return is_there(p.row) && !is_there(p.column); };
+          const auto is_available = [](std::size_t device) { return device == 0 || device == 7; };
+          const auto uses = [&](const Place& p) { return is_available(p.row) && !is_available(p.column); };
           return uses(place) && std::count_if(round.begin(), round.end(), uses) > 1 ? 10 * (1 - loss) : 10.0;
         }} {}
 

@@ -120,7 +120,7 @@ TEST(CopySampler, ALostEndpointCostsItsOwnFanAndMakesTheOthersPartial) {
     EXPECT_FALSE(result.complete()) << "no fan was measured whole, and nobody may take it for that";
     EXPECT_EQ(result.verified(), true);
     EXPECT_TRUE(result.remeasured.empty());
-    EXPECT_TRUE(has_note(result, "and 2 more cells: the total of dev0, dev1, dev2 only: dev3 took no part"));
+    EXPECT_TRUE(has_note(result, "and 2 more cells: the total covers only dev0, dev1, dev2: dev3 took no part"));
   }
 }
 
@@ -201,7 +201,7 @@ TEST(CopySampler, WhoeverLacksMemoryForOneMatrixIsMeasuredInTheNext) {
     record.change([&](Record& r) { r.results.push_back(plan.result); });
     measure_plan(backend, plan, {}, Deadline::in(60), record);
   }
-  record.look([](const Record& r) {
+  record.read([](const Record& r) {
     EXPECT_EQ(r.results[0].cells(CellStatus::error), 4u);
     EXPECT_EQ(r.results[0].cells(CellStatus::ok), 2u);
     EXPECT_TRUE(r.results[1].complete());
@@ -242,7 +242,7 @@ TEST(CopySampler, AHangIsKnownAtTheDeadlineAndCostsNoTimeOfTheOthers) {
   Guarded<Record> record;
   record.change([&](Record& r) { r.results.push_back(plan.result); });
   measure_plan(backend, plan, {.cell_timeout = 0.05, .concurrency = Concurrency::rounds}, Deadline::in(60), record);
-  record.look([](const Record& r) {
+  record.read([](const Record& r) {
     EXPECT_EQ(r.results.front().cells(CellStatus::ok), 6u);
     EXPECT_EQ(r.results.front().cells(CellStatus::timeout), 6u);
     EXPECT_TRUE(std::none_of(r.results.front().notes.begin(), r.results.front().notes.end(), [](const auto& note) {

@@ -132,7 +132,7 @@ TEST(Reservation, RefusesWhatIsTooLargeForEveryDeviceAndForTheHost) {
     }
     return "";
   };
-  EXPECT_NE(refuse(100 * GiB, 1024 * GiB).find("on gpu0, where 102400 MiB are free: use a smaller --size"),
+  EXPECT_NE(refuse(100 * GiB, 1024 * GiB).find("on gpu0, but only 102400 MiB are free: use a smaller --size"),
             std::string::npos);
   EXPECT_NE(refuse(1024 * GiB, 100 * GiB).find("in host memory"), std::string::npos);
   EXPECT_EQ(refuse(1024 * GiB, 1024 * GiB), "");
@@ -147,7 +147,7 @@ TEST(Reservation, NamesTheOneDeviceThatHasNotTheMemoryAndWhoHoldsIt) {
                      [](const EndpointState&) { return "; process 12 (python3) holds 139.2 GiB"; });
   ASSERT_EQ(shortages.size(), 1u);
   EXPECT_EQ(shortages.at(1),
-            "the buffers need 1024 MiB on gpu1, where 3 MiB are free; process 12 (python3) holds 139.2 GiB");
+            "the buffers need 1024 MiB on gpu1, but only 3 MiB are free; process 12 (python3) holds 139.2 GiB");
 }
 
 TEST(Reservation, AsksNothingOfDevicesThatAreLost) {

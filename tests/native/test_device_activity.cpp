@@ -27,9 +27,9 @@ TEST(DeviceActivity, HasAllProcessesButItsOwn) {
   EXPECT_EQ(now.processes[0].name, "hog");
   EXPECT_EQ(now.processes[0].bytes, 77u);
   EXPECT_TRUE(now.untold.empty());
-  EXPECT_EQ(at_rest(now).shared, true);
+  EXPECT_EQ(single_poll_usage(now).shared, true);
   driver.processes.resize(1);
-  EXPECT_EQ(at_rest(poll(driver, {Listed::yes, self})).shared, false);
+  EXPECT_EQ(single_poll_usage(poll(driver, {Listed::yes, self})).shared, false);
 }
 
 TEST(DeviceActivity, HasProcessesOfWhichNoMemoryIsReported) {
@@ -137,17 +137,17 @@ TEST(DeviceActivity, ConcludesNothingFromMemoryWhereTheDriverDoesNotReportAllOfI
 }
 
 /// Whether others hold the memory of a device on which this process is known as `own`.
-bool others_hold_memory(FakeDriver& driver, OwnProcess own) {
-  return DeviceActivity(driver, {"gpu0"}, {own}, self).others_hold_memory(0);
+bool has_other_memory_holders(FakeDriver& driver, OwnProcess own) {
+  return DeviceActivity(driver, {"gpu0"}, {own}, self).has_other_memory_holders(0);
 }
 
 TEST(DeviceActivity, OfADeviceWithoutContextHasOthersByTheirMemory) {
   FakeDriver driver;
   driver.total = 80 * GiB;
   driver.used = 9 * MiB;
-  EXPECT_FALSE(others_hold_memory(driver, {Listed::absent, 0}));
+  EXPECT_FALSE(has_other_memory_holders(driver, {Listed::absent, 0}));
   driver.used = 79 * GiB;
-  EXPECT_TRUE(others_hold_memory(driver, {Listed::absent, 0}));
+  EXPECT_TRUE(has_other_memory_holders(driver, {Listed::absent, 0}));
   ASSERT_EQ(poll(driver, {Listed::absent, 0}).processes.size(), 1u);
 }
 
@@ -155,9 +155,10 @@ TEST(DeviceActivity, OfADeviceWithoutContextHasOthers) {
   FakeDriver driver;
   driver.total = 80 * GiB;
   driver.processes = {{self, "p2p_matrix", 79 * GiB}};
-  EXPECT_FALSE(others_hold_memory(driver, {Listed::absent, 0})) << "the driver may list a context that was not made";
+  EXPECT_FALSE(has_other_memory_holders(driver, {Listed::absent, 0}))
+      << "the driver may list a context that was not made";
   driver.processes.push_back({2983, "hog", 79 * GiB});
-  EXPECT_TRUE(others_hold_memory(driver, {Listed::absent, 0}));
+  EXPECT_TRUE(has_other_memory_holders(driver, {Listed::absent, 0}));
   EXPECT_EQ(poll(driver, {Listed::absent, 0}).processes.size(), 1u);
 }
 
@@ -165,37 +166,37 @@ TEST(DeviceActivity, HasOthersThatHoldTheMemoryFromAQuarterOn) {
   FakeDriver driver;
   driver.total = 80 * GiB;
   driver.processes = {{self, "p2p_matrix", 30 * GiB}, {2983, "idle", 300 * MiB}};
-  EXPECT_FALSE(others_hold_memory(driver, {Listed::yes, self})) << "the device itself is short of memory";
+  EXPECT_FALSE(has_other_memory_holders(driver, {Listed::yes, self})) << "the device itself is short of memory";
   driver.processes.push_back({2984, "hog", 20 * GiB - 300 * MiB});
-  EXPECT_TRUE(others_hold_memory(driver, {Listed::yes, self}));
+  EXPECT_TRUE(has_other_memory_holders(driver, {Listed::yes, self}));
   driver.processes.resize(1);
   driver.used = 60 * GiB;
-  EXPECT_TRUE(others_hold_memory(driver, {Listed::yes, self})) << "a process that is not listed";
+  EXPECT_TRUE(has_other_memory_holders(driver, {Listed::yes, self})) << "a process that is not listed";
 }
 
 TEST(DeviceActivity, HasOthersThatHoldTheMemoryThoughThisProcessIsNotKnown) {
   FakeDriver driver;
   driver.total = 80 * GiB;
   driver.processes = {{7777, "p2p_matrix", 500 * MiB}};
-  EXPECT_FALSE(others_hold_memory(driver, {}));
+  EXPECT_FALSE(has_other_memory_holders(driver, {}));
   driver.processes.push_back({2983, "idle", 300 * MiB});
-  EXPECT_FALSE(others_hold_memory(driver, {}));
+  EXPECT_FALSE(has_other_memory_holders(driver, {}));
   driver.processes.push_back({2984, "hog", 70 * GiB});
-  EXPECT_TRUE(others_hold_memory(driver, {}));
+  EXPECT_TRUE(has_other_memory_holders(driver, {}));
 }
 
 TEST(DeviceActivity, ExpectsOthersToHoldTheMemoryWhereTheDriverDoesNotReportHowMuch) {
   FakeDriver driver;
   driver.processes = {{self, "p2p_matrix", 1}};
-  EXPECT_FALSE(others_hold_memory(driver, {Listed::yes, self})) << "there is no other process";
+  EXPECT_FALSE(has_other_memory_holders(driver, {Listed::yes, self})) << "there is no other process";
   driver.processes.push_back({2983, "idle", 1});
-  EXPECT_TRUE(others_hold_memory(driver, {Listed::yes, self})) << "the memory of the device is not reported";
+  EXPECT_TRUE(has_other_memory_holders(driver, {Listed::yes, self})) << "the memory of the device is not reported";
   driver.total = 80 * GiB;
-  EXPECT_FALSE(others_hold_memory(driver, {Listed::yes, self}));
+  EXPECT_FALSE(has_other_memory_holders(driver, {Listed::yes, self}));
   driver.tells_bytes = false;
-  EXPECT_TRUE(others_hold_memory(driver, {Listed::yes, self})) << "the memory of the process is not reported";
+  EXPECT_TRUE(has_other_memory_holders(driver, {Listed::yes, self})) << "the memory of the process is not reported";
   driver.tells = false;
-  EXPECT_TRUE(others_hold_memory(driver, {Listed::yes, self})) << "no process is reported";
+  EXPECT_TRUE(has_other_memory_holders(driver, {Listed::yes, self})) << "no process is reported";
 }
 
 }  // namespace

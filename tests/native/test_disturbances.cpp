@@ -151,8 +151,8 @@ TEST(IgnoredProcesses, AreMatchedByNameAndUser) {
   const auto ignored = parse_ignored_processes("nv-hostengine:root,dcgm-exporter-long-name:*,*:5012");
   ASSERT_EQ(ignored.size(), 3u);
   const auto is = [&](const std::string& name, const std::string& user) {
-    return std::ranges::any_of(ignored,
-                               [&](const IgnoredProcess& one) { return one.is(on_device("gpu0", 1, name, user)); });
+    return std::ranges::any_of(
+        ignored, [&](const IgnoredProcess& one) { return one.matches(on_device("gpu0", 1, name, user)); });
   };
   EXPECT_TRUE(is("nv-hostengine", "root"));
   EXPECT_FALSE(is("nv-hostengine", "bob"));
@@ -161,7 +161,7 @@ TEST(IgnoredProcesses, AreMatchedByNameAndUser) {
   EXPECT_FALSE(is("dcgm-exporter", "x"));
   EXPECT_TRUE(is("python3", "uid 5012"));
   EXPECT_FALSE(is("", "")) << "a process that is not readable is nobody's";
-  EXPECT_TRUE(parse_ignored_processes("*:*").front().is(on_device("gpu0", 1, "")));
+  EXPECT_TRUE(parse_ignored_processes("*:*").front().matches(on_device("gpu0", 1, "")));
 }
 
 TEST(IgnoredProcesses, AreNamedInFullOrRefused) {
@@ -209,7 +209,7 @@ TEST(IgnoredProcesses, OfTheDriverHaveNoNameAndAreOnlyIgnoredWhereAllAre) {
   const auto found = [](const std::string& ignored) {
     Activity poll = with_others(0, {on_device("gpu0", 0, "")});
     mark_ignored(poll, parse_ignored_processes(ignored));
-    return decided(at_rest(poll)).size();
+    return decided(single_poll_usage(poll)).size();
   };
   EXPECT_EQ(found("hog:*,*:root"), 1u);
   EXPECT_EQ(found("*:*"), 0u);

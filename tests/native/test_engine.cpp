@@ -75,10 +75,10 @@ TEST(Engine, CellsOfALostEndpointAreMarkedAndNotTriedAndAllOthersMeasured) {
 TEST(Engine, AnEndpointThatWasLostBeforeIsNamedOnce) {
   Guarded<Record> record;
   ResultStore first(record), second(record);
-  first.lose({"gpu3", "out of memory", LossKind::memory});
-  second.lose({"gpu3", "out of memory", LossKind::memory});
-  second.lose({"gpu1", "it hung", LossKind::device});
-  EXPECT_EQ(record.look([](const Record& r) { return r.lost.size(); }), 2u);
+  first.add_lost({"gpu3", "out of memory", LossKind::memory});
+  second.add_lost({"gpu3", "out of memory", LossKind::memory});
+  second.add_lost({"gpu1", "it hung", LossKind::device});
+  EXPECT_EQ(record.read([](const Record& r) { return r.lost.size(); }), 2u);
 }
 
 TEST(Engine, WhatIsBeyondItsTimeIsSampledOnce) {
@@ -92,9 +92,9 @@ TEST(Engine, WhatIsBeyondItsTimeIsSampledOnce) {
 
 TEST(Engine, WrongDataStaysWhateverIsPutThereLaterAndIsNoneThatWasVerified) {
   Guarded<Record> record;
-  record.change([](Record& r) { r.results.emplace_back().shape({"a", "b"}, {"a", "b"}); });
+  record.change([](Record& r) { r.results.emplace_back().set_labels({"a", "b"}, {"a", "b"}); });
   ResultStore store(record);
-  const auto verified = [&] { return record.look([](const Record& r) { return r.results.back().cells_verified; }); };
+  const auto verified = [&] { return record.read([](const Record& r) { return r.results.back().cells_verified; }); };
   CellValue good, wrong;
   good.status = CellStatus::ok, good.verified = true;
   wrong.status = CellStatus::corrupt;

@@ -53,7 +53,7 @@ class Trouble {
 
   void poison(const Place& place, const SampleRule& rule, Sampled& answer) {
     const auto end = [&](CellStatus status) { answer = {.status = status}; };
-    if (!sampler.is_there(place)) return end(CellStatus::timeout);
+    if (!sampler.is_available(place)) return end(CellStatus::timeout);
     if (chance(loses_)) {
       sampler.lose(*lost.insert(chance(0.5) ? place.row : place.column).first);
       return end(CellStatus::timeout);

@@ -56,14 +56,14 @@ TEST(WorkingSet, IsLargerThanAnyCacheThatCouldAnswer) {
   const WorkingSet large = working_set({96 * MiB, 1536 * MiB}, much);  // two sockets of eight with stacked caches
   EXPECT_EQ(2 * large.copy, 4 * 1536 * MiB);
   EXPECT_EQ(large.chase, 1 * GiB);
-  EXPECT_FALSE(large.is_short);
+  EXPECT_FALSE(large.is_memory_short);
 }
 
 TEST(WorkingSet, IsNoMoreThanTheMemoryAllowsAndSaysSo) {
   const WorkingSet set = working_set({96 * MiB, 1536 * MiB}, 32 * GiB);
   EXPECT_EQ(set.copy, 512 * MiB);
   EXPECT_EQ(set.chase, 512 * MiB);
-  EXPECT_TRUE(set.is_short);
+  EXPECT_TRUE(set.is_memory_short);
   EXPECT_EQ(working_set({96 * MiB, 1536 * MiB}, 1 * GiB).copy, 128 * MiB) << "a smaller one says nothing of memory";
 }
 

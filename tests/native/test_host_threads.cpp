@@ -45,7 +45,7 @@ TEST(Shares, CoverACopyOnceInPagesAndLeaveSmallOnesWhole) {
 
 TEST(ThreadsThatFill, AreDoubledUntilTheNextStepGainsNothing) {
   const auto found = [](std::size_t most, std::map<std::size_t, double> rates) {
-    return threads_that_fill(most, [&](std::size_t threads) { return rates.at(threads); });
+    return find_thread_count(most, [&](std::size_t threads) { return rates.at(threads); });
   };
   EXPECT_EQ(found(1, {{1, 10}}), 1u);
   EXPECT_EQ(found(64, {{1, 10}, {2, 20}, {4, 38}, {8, 38.5}}), 4u) << "the link is full";
@@ -57,17 +57,17 @@ TEST(ThreadsThatFill, AreDoubledUntilTheNextStepGainsNothing) {
 TEST(PathThreads, AreCountedOnceForAKindAndServeSmallerCopiesToo) {
   PathThreads threads;
   const PathKind kind{.same_node = false, .cores = 4};
-  EXPECT_EQ(threads.of(kind, 64 * MiB), 1u);
+  EXPECT_EQ(threads.number(kind, 64 * MiB), 1u);
   int measured = 0;
   const auto rate = [&] {
     ++measured;
-    return 10.0 * static_cast<double>(threads.of(kind, 64 * MiB));
+    return 10.0 * static_cast<double>(threads.number(kind, 64 * MiB));
   };
-  for (int i = 0; i < 2; ++i) threads.count(kind, 64 * MiB, rate);
+  for (int i = 0; i < 2; ++i) threads.determine(kind, 64 * MiB, rate);
   EXPECT_EQ(measured, 3) << "1, 2 and 4 threads";
-  EXPECT_EQ(threads.of(kind, 8 * MiB), 4u);
-  EXPECT_EQ(threads.of(kind, GiB), 4u);
-  EXPECT_EQ(threads.of({.same_node = true, .cores = 4}, 64 * MiB), 1u) << "another kind of path";
+  EXPECT_EQ(threads.number(kind, 8 * MiB), 4u);
+  EXPECT_EQ(threads.number(kind, GiB), 4u);
+  EXPECT_EQ(threads.number({.same_node = true, .cores = 4}, 64 * MiB), 1u) << "another kind of path";
   ASSERT_EQ(threads.remarks().size(), 1u);
   EXPECT_EQ(threads.remarks()[0],
             "copies of 64 MiB between two NUMA nodes use 4 of 4 cores: more cores add less than 2 %");
@@ -115,7 +115,7 @@ TEST(Worker, IsLeftToItselfWhereItsJobHangsAndKeepsWhatThatUses) {
       while (!*kept) std::this_thread::yield();
     });
     EXPECT_FALSE(worker.wait(Deadline::in(0.01)));
-    EXPECT_FALSE(worker.ends_after_all());
+    EXPECT_FALSE(worker.wait_after_deadline());
   }
   *kept = true;
   kept = nullptr;

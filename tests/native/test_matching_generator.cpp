@@ -37,7 +37,7 @@ TEST_P(MatchingsOfEndpoints, HaveEverybodyOnceAndNoPairMeetsTwiceWhileThereAreOt
     std::vector<std::size_t> times(n);
     for (int round = 0; round < 4; ++round) {
       std::vector<bool> taken(n);
-      const auto pairs = generator.rest(taken);
+      const auto pairs = generator.pair_rest(taken);
       ASSERT_EQ(pairs.size(), n / 2);
       for (const std::size_t one : members(pairs)) ++times[one];
       for (const auto& [a, b] : pairs) EXPECT_TRUE(met.insert({std::min(a, b), std::max(a, b)}).second);
@@ -50,7 +50,7 @@ TEST(MatchingsOfEndpoints, AreTheSameOfTheSameSeedAndOthersOfAnother) {
   const auto drawn = [](std::uint64_t seed) {
     MatchingGenerator generator(apart(64), seed);
     std::vector<bool> taken(64);
-    return generator.rest(taken);
+    return generator.pair_rest(taken);
   };
   EXPECT_EQ(drawn(5), drawn(5));
   EXPECT_NE(drawn(5), drawn(6));
@@ -61,7 +61,7 @@ TEST(MatchingsOfEndpoints, ArePairsOfDifferentNodesAndOneLane) {
   MatchingGenerator generator(places, 3);
   for (int round = 0; round < 6; ++round) {
     std::vector<bool> taken(places.node.size());
-    const auto pairs = generator.rest(taken);
+    const auto pairs = generator.pair_rest(taken);
     EXPECT_EQ(members(pairs).size(), places.node.size());
     for (const auto& [a, b] : pairs) {
       EXPECT_NE(places.node[a], places.node[b]);
@@ -78,11 +78,11 @@ TEST(MatchingsOfEndpoints, GiveSuspectsGoodPartnersThatTheyHaveNotMet) {
   for (int round = 0; round < 6; ++round) {
     std::vector<bool> taken(16);
     taken[7] = true;  // takes no part
-    const auto pairs = generator.with_good({3, 4, 7}, good, taken);
+    const auto pairs = generator.pair_with_good({3, 4, 7}, good, taken);
     ASSERT_EQ(pairs.size(), 2u);
     for (const auto& [one, partner] : pairs) EXPECT_TRUE(good[partner] && partner != 7);
     EXPECT_TRUE(partners.insert(pairs.front().second).second);
-    EXPECT_FALSE(members(generator.rest(taken)).contains(3)) << "who has a partner gets no other";
+    EXPECT_FALSE(members(generator.pair_rest(taken)).contains(3)) << "who has a partner gets no other";
   }
 }
 
@@ -90,15 +90,15 @@ TEST(MatchingsOfEndpoints, RatherRepeatAPairThanLeaveTwoAlone) {
   MatchingGenerator generator(apart(2), 1);
   for (int round = 0; round < 3; ++round) {
     std::vector<bool> taken(2);
-    EXPECT_EQ(generator.rest(taken).size(), 1u);
+    EXPECT_EQ(generator.pair_rest(taken).size(), 1u);
   }
 }
 
 TEST(MatchingsOfEndpoints, OfNobodyAreEmpty) {
   MatchingGenerator generator(apart(4), 1);
   std::vector<bool> taken(4, true);
-  EXPECT_TRUE(generator.rest(taken).empty());
-  EXPECT_TRUE(generator.with_good({0}, std::vector<bool>(4, true), taken).empty());
+  EXPECT_TRUE(generator.pair_rest(taken).empty());
+  EXPECT_TRUE(generator.pair_with_good({0}, std::vector<bool>(4, true), taken).empty());
 }
 
 }  // namespace

@@ -46,9 +46,9 @@ TEST(MatchingSchedule, MeetAnEndpointAtFaultWithGoodOnesAndConfirmItThreeTimes) 
     SimulatedNetwork network(64, {}, {Fault{7, true, false, 0.1}}, seed);
     const FewCells cells = measured_by_matchings(network, 64, seed);
     EXPECT_GE(matchings_of(cells, Purpose::suspects), 1u);
-    EXPECT_EQ(matchings_of(cells, Purpose::confirm), confirming);
-    EXPECT_LE(cells.result.matchings->drawn.size(), most_searching + confirming);
-    EXPECT_EQ(slow_again(cells, 7), confirming);
+    EXPECT_EQ(matchings_of(cells, Purpose::confirm), confirming_matchings);
+    EXPECT_LE(cells.result.matchings->drawn.size(), most_search_matchings + confirming_matchings);
+    EXPECT_EQ(slow_again(cells, 7), confirming_matchings);
     EXPECT_TRUE(cells.result.matchings->open.empty());
     ASSERT_EQ(cells.result.matchings->slow_endpoints.size(), 1u);
     const auto& found = cells.result.matchings->slow_endpoints.front();
@@ -103,7 +103,7 @@ TEST(MatchingSchedule, DoNotConfirmWhatHasPassed) {
   // two random matchings each way, 16 times controls, one matching with good partners
   SimulatedNetwork network(64, {.flukes = 0}, {Fault{5, true, true, 0.3, 1, 22}}, 4);
   const FewCells cells = measured_by_matchings(network, 64, 4);
-  EXPECT_EQ(matchings_of(cells, Purpose::confirm), confirming);
+  EXPECT_EQ(matchings_of(cells, Purpose::confirm), confirming_matchings);
   EXPECT_EQ(slow_again(cells, 5), 0u);
   for (const auto& found : cells.result.matchings->slow_endpoints) EXPECT_FALSE(found.is_reproduced());
 }
@@ -114,7 +114,7 @@ TEST(MatchingSchedule, LookForNoEndpointWhereAllShareABottleneck) {
   const FewCells cells = measured_by_matchings(network, 64, 4);
   EXPECT_EQ(cells.result.matchings->drawn.size(), 2u);
   EXPECT_NEAR(*cells.result.schedule.interference, 0.5, 0.02);
-  EXPECT_TRUE(has_note(cells.result, "they share a bottleneck, so no slow endpoint was searched for"));
+  EXPECT_TRUE(has_note(cells.result, "they share a bottleneck, so slow endpoints were not searched"));
   EXPECT_TRUE(cells.result.matchings->slow_endpoints.empty());
   const auto& bottleneck = cells.result.matchings->shared_bottleneck;
   ASSERT_TRUE(bottleneck);
@@ -149,7 +149,7 @@ TEST(MatchingSchedule, SearchPastEndpointsThatAnswerNothing) {
   network.dead = {20};
   network.lost = {21};
   const FewCells cells = measured_by_matchings(network, 64, 4);
-  EXPECT_EQ(slow_again(cells, 5), confirming);
+  EXPECT_EQ(slow_again(cells, 5), confirming_matchings);
   for (const auto& [place, cell] : cells.cells) {
     const bool is_dead = place.row == 20 || place.column == 20;
     EXPECT_EQ(cell.status, is_dead ? CellStatus::timeout : CellStatus::ok);
@@ -197,7 +197,7 @@ TEST(MatchingSchedule, LeaveNoDrawnCellOpenAndTouchNoOther) {
       EXPECT_EQ(cells.status(place) == CellStatus::ok, cells.value(place).has_value());
     }
     for (const auto& [place, cell] : cells.cells) EXPECT_TRUE(drawn.contains(place));
-    EXPECT_LE(cells.result.matchings->drawn.size(), most_searching + confirming);
+    EXPECT_LE(cells.result.matchings->drawn.size(), most_search_matchings + confirming_matchings);
   }
 }
 
@@ -215,7 +215,8 @@ TEST(MatchingSchedule, OfGroupsStayInsideThemAndMeasureWhatTheirUplinksCarry) {
   const FewCells cells = measured_by_matchings(network, 128, 4);
   for (const auto& one : cells.result.matchings->drawn)
     for (std::size_t k = 0; k < one.rows.size(); ++k) EXPECT_EQ(one.rows[k] / 32, one.columns[k] / 32);
-  EXPECT_EQ(slow_again(cells, 40), confirming) << "an endpoint is found behind an uplink that is too narrow for all";
+  EXPECT_EQ(slow_again(cells, 40), confirming_matchings)
+      << "an endpoint is found behind an uplink that is too narrow for all";
   EXPECT_NEAR(lines_of(cells, "leaf2"), 14, 0.2);
   for (const char* leaf : {"leaf0", "leaf1", "leaf3"}) EXPECT_NEAR(lines_of(cells, leaf), 16, 0.2);
   EXPECT_EQ(cells.result.matchings->groups.size(), 128u);
@@ -240,10 +241,10 @@ TEST(Suspicion, NamesNobodyWhereMostAreSlow) {
   for (int round = 0; round < 6; ++round) {
     std::vector<bool> taken(64);
     std::vector<Suspicion::Value> values;
-    for (const auto& [a, b] : generator.rest(taken)) values.push_back({{a, b}, random() % 10 < 4 ? 25.0 : 50.0});
+    for (const auto& [a, b] : generator.pair_rest(taken)) values.push_back({{a, b}, random() % 10 < 4 ? 25.0 : 50.0});
     suspicion.add(values);
   }
-  EXPECT_TRUE(suspicion.standing().settled.empty());
+  EXPECT_TRUE(suspicion.state().settled.empty());
 }
 
 }  // namespace

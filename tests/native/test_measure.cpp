@@ -134,7 +134,7 @@ MatrixResult broken(int at_run) {
   backend.before_run = [&](int run) {
     if (run == at_run) throw Failure("device 3 fell off the bus");
   };
-  return broken_off<Failure>(backend, make_plan(one_way, backend, {}), {.concurrency = Concurrency::serial});
+  return interrupted<Failure>(backend, make_plan(one_way, backend, {}), {.concurrency = Concurrency::serial});
 }
 
 TEST(Measure, KeepsWhatWasMeasuredWhenADeviceFails) {

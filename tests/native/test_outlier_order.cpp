@@ -26,41 +26,41 @@ TEST(Outliers, ADisturbedCellIsMeasuredAgainBeforeTheManyOfASlowDevice) {
 
 TEST(Outliers, ADisturbedCellIsToldFromABlockOfSlowOnesInItsRow) {
   // 0 … 2 send slowly to 3 … 5, and 0 -> 8 was disturbed
-  std::vector<Standing> outliers;
+  std::vector<CellDeviation> outliers;
   for (std::size_t row = 0; row < 3; ++row)
     for (std::size_t column = 3; column < 6; ++column) outliers.push_back({outliers.size(), row, column, "NET", 0.3});
   outliers.push_back({outliers.size(), 0, 8, "NET", 0.1});
-  order_by_need(outliers, {}, true);
+  sort_by_benefit(outliers, {}, true);
   EXPECT_EQ(outliers.front().column, 8u);
 }
 
 TEST(Outliers, ALinkWhoseBothWaysStandOutIsMeasuredAgainBeforeTheManyCellsThatWereDisturbedAlone) {
   // every row and column of 100 endpoints has three or four disturbed cells; 10 <-> 20 is disturbed in both directions
-  std::vector<Standing> outliers, healthy;
+  std::vector<CellDeviation> outliers, healthy;
   for (std::size_t row = 0; row < 100; ++row)
     for (std::size_t column = 0; column < 100; ++column) {
       if (row == column) continue;
       const bool disturbed = (column + 100 - row) % 100 == 1 || (column + 100 - 2 * row) % 25 == 3;
       const bool both = std::minmax(row, column) == std::minmax<std::size_t>(10, 20);
-      const Standing cell{outliers.size() + healthy.size(), row, column, "NET", both ? 0.03 : 0.1};
+      const CellDeviation cell{outliers.size() + healthy.size(), row, column, "NET", both ? 0.03 : 0.1};
       (disturbed || both ? outliers : healthy).push_back(cell);
     }
-  order_by_need(outliers, healthy, true);
+  sort_by_benefit(outliers, healthy, true);
   std::set<std::pair<std::size_t, std::size_t>> cells;
-  for (const Standing& cell : outliers) cells.emplace(cell.row, cell.column);
-  const auto alone = std::find_if(outliers.begin(), outliers.end(), [&](const Standing& cell) {
+  for (const CellDeviation& cell : outliers) cells.emplace(cell.row, cell.column);
+  const auto alone = std::find_if(outliers.begin(), outliers.end(), [&](const CellDeviation& cell) {
     return !cells.contains({cell.column, cell.row});
   });
   EXPECT_GE(alone - outliers.begin(), 2);
-  EXPECT_TRUE(std::all_of(alone, outliers.end(), [&](const Standing& cell) {
+  EXPECT_TRUE(std::all_of(alone, outliers.end(), [&](const CellDeviation& cell) {
     return !cells.contains({cell.column, cell.row});
   }));
-  EXPECT_TRUE(std::any_of(outliers.begin(), alone, [](const Standing& cell) { return cell.row == 10; }));
+  EXPECT_TRUE(std::any_of(outliers.begin(), alone, [](const CellDeviation& cell) { return cell.row == 10; }));
 }
 
 TEST(Outliers, BothWaysOfABlockOfSlowCellsWaitForACellThatWasDisturbedAlone) {
   // of 20 endpoints, each of 0 … 2 sends slowly to each of 3 … 5 and receives slowly from each; 0 -> 8 was disturbed
-  std::vector<Standing> outliers, healthy;
+  std::vector<CellDeviation> outliers, healthy;
   const auto in = [](std::size_t i, std::size_t first) { return i >= first && i < first + 3; };
   for (std::size_t row = 0; row < 20; ++row)
     for (std::size_t column = 0; column < 20; ++column) {
@@ -68,7 +68,7 @@ TEST(Outliers, BothWaysOfABlockOfSlowCellsWaitForACellThatWasDisturbedAlone) {
       const bool out = block || (row == 0 && column == 8);
       if (row != column) (out ? outliers : healthy).push_back({0, row, column, "NET", block ? 0.3 : 0.1});
     }
-  order_by_need(outliers, healthy, true);
+  sort_by_benefit(outliers, healthy, true);
   EXPECT_EQ(outliers.front().column, 8u);
 }
 
@@ -89,21 +89,21 @@ TEST(Outliers, ADisturbedCellIsMeasuredAgainBeforeTheManyOfTwoSlowDevices) {
 
 TEST(Outliers, ChancePutsNoneWhereMostRowsAndColumnsHaveNone) {
   // of 20 endpoints, each of 0 … 2 sends slowly to each of 3 … 5; 3 -> 0 and 10 -> 11 were disturbed
-  std::vector<Standing> outliers, healthy;
+  std::vector<CellDeviation> outliers, healthy;
   for (std::size_t row = 0; row < 20; ++row)
     for (std::size_t column = 0; column < 20; ++column) {
       const bool block = row < 3 && column >= 3 && column < 6;
       const bool out = block || (row == 3 && column == 0) || (row == 10 && column == 11);
       if (row != column) (out ? outliers : healthy).push_back({0, row, column, "NET", block ? 0.3 : 0.1});
     }
-  order_by_need(outliers, healthy, true);
+  sort_by_benefit(outliers, healthy, true);
   EXPECT_EQ(outliers[0].row, 3u);
   EXPECT_EQ(outliers[1].row, 10u) << "before 0 -> 3, both of whose ways stand out";
 }
 
 TEST(Outliers, WhatChanceDisturbsInOneClassComesBeforeASlowDeviceOfAnother) {
   // between nodes of four endpoints every row and column has disturbed cells; endpoint 0 sends slowly inside its node
-  std::vector<Standing> outliers, healthy;
+  std::vector<CellDeviation> outliers, healthy;
   for (std::size_t row = 0; row < 100; ++row)
     for (std::size_t column = 0; column < 100; ++column) {
       if (row == column) continue;
@@ -112,7 +112,7 @@ TEST(Outliers, WhatChanceDisturbsInOneClassComesBeforeASlowDeviceOfAnother) {
       (inside ? row == 0 : disturbed) ? outliers.push_back({0, row, column, inside ? "NV18" : "NET", 0.1})
                                       : healthy.push_back({0, row, column, inside ? "NV18" : "NET", 0});
     }
-  order_by_need(outliers, healthy, true);
+  sort_by_benefit(outliers, healthy, true);
   for (std::size_t i = 0; i < 49; ++i) EXPECT_EQ(outliers[i].link_class, "NET") << i;
 }
 
@@ -132,8 +132,8 @@ TEST(Outliers, BetweenHostsAndDevicesNoCellIsTheOtherWayOfAnother) {
 }
 
 TEST(Outliers, WhatADeviceCopiesToItselfHasNoOtherWay) {
-  std::vector<Standing> outliers{{0, 3, 3, "LOCAL", 0.1}, {1, 0, 1, "NV18", 0.3}};
-  order_by_need(outliers, {}, true);
+  std::vector<CellDeviation> outliers{{0, 3, 3, "LOCAL", 0.1}, {1, 0, 1, "NV18", 0.3}};
+  sort_by_benefit(outliers, {}, true);
   EXPECT_EQ(outliers.front().column, 1u);
 }
 

@@ -37,7 +37,7 @@ TEST(Outliers, ALinkThatIsSlowOnceInFourIsForgivenAndTheRecordSaysSo) {
   EXPECT_NEAR(result.remeasured[0].after, 10, 1e-9);
   EXPECT_NEAR(*result.values(1, 2), 10, 1e-9);
   EXPECT_EQ(result.remeasured[0].outcome, Outcome::not_reproduced);
-  EXPECT_TRUE(has_note(result, "the second worst of 4 measurements counts, not the worst: dev1->dev2"));
+  EXPECT_TRUE(has_note(result, "the second worst of 4 measurements is used, not the worst: dev1->dev2"));
 }
 
 TEST(Outliers, ALinkThatIsSlowTwiceInFourKeepsItsWorseValue) {
@@ -155,7 +155,7 @@ TEST(Outliers, ALatencyThatIsWorseAsAWholeIsALongerOne) {
 
 TEST(Outliers, AControlChangeWithinTheNoiseOfItsCellIsZero) {
   MatrixResult result;
-  result.shape({"a", "b"}, {"a", "b"});
+  result.set_labels({"a", "b"}, {"a", "b"});
   EXPECT_EQ(control_change(result), 0) << "no control cells";
   result.controls.push_back({0, 1, 396, 360});
   EXPECT_NEAR(control_change(result), 0.0909, 1e-3);
@@ -196,9 +196,9 @@ TEST(Outliers, NotesOutliersForWhichThereWasNoTime) {
 }
 
 TEST(Controls, AreOfTheClassOfTheOutlierAndEachIsTakenOnce) {
-  const std::vector<Standing> outliers{{0, 0, 1, "NV18", 0.2}, {1, 0, 2, "NV18", 0.1}, {2, 5, 6, "SYS", 0.1}};
-  std::vector<Standing> healthy{{10, 0, 3, "SYS", 0},  {11, 0, 4, "NV18", 0.01}, {12, 0, 5, "NV18", -0.001},
-                                {13, 3, 1, "NV18", 0}, {14, 3, 4, "NV18", 0},    {15, 4, 3, "NV18", 0}};
+  const std::vector<CellDeviation> outliers{{0, 0, 1, "NV18", 0.2}, {1, 0, 2, "NV18", 0.1}, {2, 5, 6, "SYS", 0.1}};
+  std::vector<CellDeviation> healthy{{10, 0, 3, "SYS", 0},  {11, 0, 4, "NV18", 0.01}, {12, 0, 5, "NV18", -0.001},
+                                     {13, 3, 1, "NV18", 0}, {14, 3, 4, "NV18", 0},    {15, 4, 3, "NV18", 0}};
   EXPECT_EQ(choose_controls(outliers, healthy), (std::vector<std::size_t>{12, 13, 14, 11}));
   EXPECT_TRUE(choose_controls({}, healthy).empty());
   EXPECT_TRUE(choose_controls(outliers, {}).empty());
@@ -214,7 +214,7 @@ TEST(Outliers, AWholeRoundThatWasDisturbedHasItsSecondValue) {
       measured(sampler, 8, {.concurrency = Concurrency::rounds}).results.front();  // no witness would know it as well
   EXPECT_EQ(result.remeasured.size(), 4u);
   for (const auto& value : result.values) EXPECT_NEAR(value.value_or(10), 10, 1e-9);
-  EXPECT_TRUE(has_note(result, "the second worst of 4 measurements counts"));
+  EXPECT_TRUE(has_note(result, "the second worst of 4 measurements is used"));
 }
 
 TEST(Outliers, AFlappingLinkIsSeenAboutAsOftenAsItIsSlow) {
@@ -256,12 +256,12 @@ TEST(Outliers, ALongerLatencyAndALowerBandwidthAreWorse) {
 TEST(Outliers, ControlsThatAreNoisyProveNothingByFallingAsMuch) {
   MatrixResult result;
   result.metric = Metric::bandwidth;
-  result.shape({"dev0", "dev1"}, {"dev0", "dev1"});
+  result.set_labels({"dev0", "dev1"}, {"dev0", "dev1"});
   result.controls.push_back({0, 1, 10, 9.7});
   const auto noted = [&](double half) {
     MatrixResult here = result;
     here.low(0, 1) = 10 - half, here.high(0, 1) = 10 + half;
-    note_doubts(here, 1, 1, "");
+    note_remeasurement(here, 1, 1, "");
     return has_note(here, "the control cells also got worse, by 3.0 %");
   };
   EXPECT_TRUE(noted(0.01));

@@ -27,7 +27,7 @@ MatrixResult sample() {
   result.transport = "direct";
   result.unit = "GB/s";
   result.size_bytes = 64;
-  result.shape({"gpu0", "gpu1"}, {"gpu0", "gpu1"});
+  result.set_labels({"gpu0", "gpu1"}, {"gpu0", "gpu1"});
   result.values(0, 1) = 396.123;
   result.low(0, 1) = result.high(0, 1) = 396.123;
   result.samples(0, 1) = 7;

@@ -29,17 +29,17 @@ std::string refusal(std::string_view text) {
 
 TEST(References, ACellHasItsOwnElseThatOfItsClassAndNothingWithoutEither) {
   const auto known = References::parse("# a site's\n\nt\tgpu0->gpu1\t390.5\tGB/s\nt\tcell[NET]\t40\tGB/s\n");
-  const auto values = known.of(matrix("t", {"gpu0", "gpu1"}));
+  const auto values = known.values_for(matrix("t", {"gpu0", "gpu1"}));
   EXPECT_EQ(values(0, 1), 390.5);
   EXPECT_EQ(values(1, 0), 40);
-  EXPECT_EQ(known.of(matrix("other", {"gpu0", "gpu1"}))(0, 1), std::nullopt);
+  EXPECT_EQ(known.values_for(matrix("other", {"gpu0", "gpu1"}))(0, 1), std::nullopt);
   MatrixDescription of_another_class = matrix("t", {"gpu0", "gpu1"});
   of_another_class.link_class(1, 0) = "SYS";
-  EXPECT_EQ(known.of(of_another_class)(1, 0), std::nullopt);
+  EXPECT_EQ(known.values_for(of_another_class)(1, 0), std::nullopt);
 }
 
 TEST(References, OneInAnotherUnitIsNone) {
-  EXPECT_EQ(References::parse("t\tcell[NET]\t40\tus").of(matrix("t", {"a", "b"}))(0, 1), std::nullopt);
+  EXPECT_EQ(References::parse("t\tcell[NET]\t40\tus").values_for(matrix("t", {"a", "b"}))(0, 1), std::nullopt);
 }
 
 TEST(References, EndpointsAreCalledByTheirOrderWhereAJobGetsOtherNodesEachTime) {
@@ -47,9 +47,9 @@ TEST(References, EndpointsAreCalledByTheirOrderWhereAJobGetsOtherNodesEachTime) 
       "r\tgpu0->gpu1\t1\tGB/s\n"
       "r\trank0->rank2\t2\tGB/s\n"
       "node_to_node_x\tnode0->node1\t3\tGB/s\n");
-  EXPECT_EQ(known.of(matrix("r", {"n17:gpu0", "n17:gpu1"}))(0, 1), 1) << "all on one node";
-  EXPECT_EQ(known.of(matrix("r", {"n17:gpu0", "n17:gpu1", "n4:gpu0"}))(0, 2), 2);
-  EXPECT_EQ(known.of(matrix("node_to_node_x", {"n17", "n4"}))(0, 1), 3);
+  EXPECT_EQ(known.values_for(matrix("r", {"n17:gpu0", "n17:gpu1"}))(0, 1), 1) << "all on one node";
+  EXPECT_EQ(known.values_for(matrix("r", {"n17:gpu0", "n17:gpu1", "n4:gpu0"}))(0, 2), 2);
+  EXPECT_EQ(known.values_for(matrix("node_to_node_x", {"n17", "n4"}))(0, 1), 3);
 }
 
 TEST(References, WhatIsNoLineOfThemIsRefusedWithItsNumber) {

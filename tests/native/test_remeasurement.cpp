@@ -81,7 +81,7 @@ TEST(Remeasurement, WhatIsHardlyBetterIsNotCalledForgiven) {
 TEST(Remeasurement, WhatIsSlowAgainButLessIsNotCalledSlowOnce) {
   const MatrixResult result = looked_at_alone({9, 10, 10});
   EXPECT_NEAR(*result.values(1, 2), 9, 1e-9);
-  EXPECT_TRUE(has_note(result, "the second worst of 4 measurements counts"));
+  EXPECT_TRUE(has_note(result, "the second worst of 4 measurements is used"));
   EXPECT_FALSE(has_note(result, "once"));
 }
 

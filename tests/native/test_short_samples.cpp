@@ -10,11 +10,11 @@
 namespace linkmatrix {
 namespace {
 
-bool is_short(const SampleRule& rule) { return rule.transfers > 0; }
+bool is_memory_short(const SampleRule& rule) { return rule.transfers > 0; }
 
 /// Returns whether a rule is for the trial of three samples, which measures their cost. Passes of 66 or 72 samples have
 /// five or six.
-bool is_trial(const SampleRule& rule) { return is_short(rule) && rule.stop.min_samples == 3; }
+bool is_trial(const SampleRule& rule) { return is_memory_short(rule) && rule.stop.min_samples == 3; }
 
 TEST(ShortSamples, EachCellHasAsManyAsAskedForInPassesBesideItsOtherSamples) {
   for (const int asked : {1, 5, 20, 66}) {
@@ -51,9 +51,9 @@ TEST(ShortSamples, PassesAreBetweenTheRounds) {
     std::size_t passes = 0, back_to_back = 0, most_back_to_back = 0, in_rounds = 0;
     const Place first = matchings(endpoints).front().front();
     sampler.script = [&](const Place& place, const SampleRule& rule, Sampled&) {
-      if (!is_short(rule)) back_to_back = 0;
+      if (!is_memory_short(rule)) back_to_back = 0;
       if (rule.verify) in_rounds = passes;
-      if (is_short(rule) && !is_trial(rule) && place == first)
+      if (is_memory_short(rule) && !is_trial(rule) && place == first)
         ++passes, most_back_to_back = std::max(most_back_to_back, ++back_to_back);
     };
     const MatrixResult result =
@@ -70,7 +70,7 @@ TEST(ShortSamples, PassesAreBeforeAndAfterOutliersAreMeasuredAgain) {
   std::vector<char> order;
   sampler.script = [&](const Place& place, const SampleRule& rule, Sampled&) {
     const bool is_again = rule.verify && place == Place{1, 2} && sampler.rounds.back().size() == 1;
-    if (is_again || is_short(rule)) order.push_back(is_again ? 'a' : 's');
+    if (is_again || is_memory_short(rule)) order.push_back(is_again ? 'a' : 's');
   };
   measured(sampler, 4, {.short_samples = 66});
   ASSERT_TRUE(std::ranges::count(order, 'a') > 0);
@@ -81,7 +81,7 @@ TEST(ShortSamples, PassesAreBeforeAndAfterOutliersAreMeasuredAgain) {
 TEST(ShortSamples, AreNotComparedAndDecideNothing) {
   ScriptedSampler sampler(ten);
   sampler.script = [](const Place&, const SampleRule& rule, Sampled& answer) {
-    if (!is_short(rule)) return;
+    if (!is_memory_short(rule)) return;
     EXPECT_FALSE(rule.verify);
     for (Sample& sample : answer.samples) sample.whole.end *= 3;
   };
@@ -99,7 +99,7 @@ TEST(ShortSamples, OfARoundThatDisturbsItselfRunInSmallerParts) {
   });
   std::map<Place, std::size_t> at_once;
   sampler.script = [&](const Place& place, const SampleRule& rule, Sampled&) {
-    if (is_short(rule)) at_once[place] = sampler.rounds.back().size();  // of the last ones
+    if (is_memory_short(rule)) at_once[place] = sampler.rounds.back().size();  // of the last ones
   };
   const MatrixResult result = measured(sampler, 8, {.short_samples = 11}).results.front();
   ASSERT_TRUE(has_note(result, "smaller groups"));
@@ -124,7 +124,7 @@ TEST(ShortSamples, ThoseThatDoNotFitAreMissingAndTheResultCountsThem) {
   ScriptedSampler sampler(ten);
   int taken = 0;
   sampler.script = [&](const Place&, const SampleRule& rule, Sampled&) {
-    if (!is_short(rule) || is_trial(rule) || ++taken != 38) return;
+    if (!is_memory_short(rule) || is_trial(rule) || ++taken != 38) return;
     while (!rule.enough.passed()) {
     }
   };
@@ -150,7 +150,7 @@ TEST(ShortSamples, TheDeadlineOfTheRunKeepsWhatThereIs) {
   ScriptedSampler sampler(ten);
   int taken = 0;
   sampler.script = [&](const Place&, const SampleRule& rule, Sampled&) {
-    if (!is_short(rule) || is_trial(rule) || ++taken != 136) return;
+    if (!is_memory_short(rule) || is_trial(rule) || ++taken != 136) return;
     while (!rule.until.passed()) {
     }
   };
@@ -164,7 +164,7 @@ TEST(ShortSamples, ACellThatFailsKeepsItsValueAndIsNotTriedAgain) {
   ScriptedSampler sampler(ten);
   int tried = 0;
   sampler.script = [&](const Place& place, const SampleRule& rule, Sampled& answer) {
-    if (!is_short(rule) || is_trial(rule) || !(place == Place{0, 1}) || ++tried < 2) return;
+    if (!is_memory_short(rule) || is_trial(rule) || !(place == Place{0, 1}) || ++tried < 2) return;
     answer = {.status = CellStatus::timeout, .why = "it did not finish"};
   };
   const MatrixResult result = measured(sampler, 4, {.short_samples = 72}).results.front();
@@ -181,7 +181,7 @@ TEST(ShortSamples, ACellThatFailsInTheTrialIsNotTriedAgain) {
   const Place first = matchings(4).front().front();
   int tried = 0;
   sampler.script = [&](const Place& place, const SampleRule& rule, Sampled& answer) {
-    if (!is_short(rule) || !(place == first)) return;
+    if (!is_memory_short(rule) || !(place == first)) return;
     ++tried;
     answer = {.status = CellStatus::timeout};
   };
@@ -206,7 +206,7 @@ TEST(ShortSamples, ACellThatIsMeasuredLateHasAsManyAsTheOthers) {
 TEST(ShortSamples, OfAnEndpointThatIsLostAreMissing) {
   ScriptedSampler sampler(ten);
   sampler.script = [&](const Place& place, const SampleRule& rule, Sampled& answer) {
-    if (!is_short(rule) || (place.row != 2 && place.column != 2)) return;
+    if (!is_memory_short(rule) || (place.row != 2 && place.column != 2)) return;
     sampler.lose(2);
     answer = {.status = CellStatus::timeout};
   };

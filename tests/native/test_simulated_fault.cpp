@@ -123,12 +123,12 @@ TEST(SimulatedFault, CorruptsEverySoManyThSample) {
 TEST(SimulatedFault, FailsWhereItIsMetAndTheEndpointIsLost) {
   Faulty faulty("error:dev1");
   EXPECT_EQ(faulty.sample({elsewhere}).front().status, CellStatus::ok);
-  EXPECT_TRUE(faulty.sampler().is_there(back));
+  EXPECT_TRUE(faulty.sampler().is_available(back));
   const Sampled failed = faulty.sample({back}).front();
   EXPECT_EQ(failed.status, CellStatus::error);
   EXPECT_NE(failed.why.find("dev1"), std::string::npos) << failed.why;
-  EXPECT_FALSE(faulty.sampler().is_there(there));
-  EXPECT_TRUE(faulty.sampler().is_there(elsewhere));
+  EXPECT_FALSE(faulty.sampler().is_available(there));
+  EXPECT_TRUE(faulty.sampler().is_available(elsewhere));
   ASSERT_EQ(faulty.sampler().take_lost().size(), 1u);
   EXPECT_TRUE(faulty.sampler().take_lost().empty()) << "once";
 }
@@ -137,8 +137,8 @@ TEST(SimulatedFault, OnAWayLosesNoEndpoint) {
   for (const char* fault : {"error:dev1->dev2", "hang:dev1->dev2"}) {
     Faulty faulty(fault);
     EXPECT_NE(faulty.sample({onward}, Deadline::in(0.01)).front().status, CellStatus::ok);
-    EXPECT_FALSE(faulty.sampler().is_there(onward));
-    EXPECT_TRUE(faulty.sampler().is_there(there));
+    EXPECT_FALSE(faulty.sampler().is_available(onward));
+    EXPECT_TRUE(faulty.sampler().is_available(there));
     EXPECT_TRUE(faulty.sampler().take_lost().empty()) << "no reader takes a record that has a way among its endpoints";
   }
 }
@@ -155,8 +155,8 @@ TEST(SimulatedFault, OfAFanOnlyItsOwnIsLost) {
   EXPECT_EQ(partial.status, CellStatus::partial);
   EXPECT_FALSE(partial.samples.empty());
   EXPECT_NE(partial.why.find("dev1"), std::string::npos) << partial.why;
-  EXPECT_TRUE(faulty.is_there({0, 0}));
-  EXPECT_FALSE(faulty.is_there({1, 0}));
+  EXPECT_TRUE(faulty.is_available({0, 0}));
+  EXPECT_FALSE(faulty.is_available({1, 0}));
 }
 
 TEST(SimulatedFault, SlowsTheCopiesThatBeginOrEndThere) {
@@ -197,7 +197,7 @@ TEST(SimulatedFault, HangsUntilTheDeadlineAndNotLonger) {
   const Deadline deadline = Deadline::in(0.05);
   EXPECT_EQ(faulty.sample({there}, deadline).front().status, CellStatus::timeout);
   EXPECT_TRUE(deadline.passed());
-  EXPECT_EQ(faulty.sampler().lost_as(back), CellStatus::timeout);
+  EXPECT_EQ(faulty.sampler().lost_status(back), CellStatus::timeout);
 }
 
 TEST(SimulatedFault, LeavesTheOthersAlone) {

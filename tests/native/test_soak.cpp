@@ -55,7 +55,7 @@ TEST(Heating, HasAProductThatIsExactInEveryOrderAndASumThatEveryBitChanges) {
   const std::vector<float> a = heating_matrix(1, n), b = heating_matrix(2, n);
   std::vector<float> product;
   multiply(a, b, n, product);
-  EXPECT_EQ(sum_of_bits(product), expected_sum(n));
+  EXPECT_EQ(product_checksum(product), expected_checksum(n));
   for (std::size_t row = 0; row < n; ++row)
     for (std::size_t column = 0; column < n; ++column) {
       float backwards = 0;
@@ -65,7 +65,7 @@ TEST(Heating, HasAProductThatIsExactInEveryOrderAndASumThatEveryBitChanges) {
   for (int bit = 0; bit < 32; ++bit) {
     std::vector<float> wrong = product;
     wrong[77] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(wrong[77]) ^ (1u << bit));
-    EXPECT_NE(sum_of_bits(wrong), expected_sum(n)) << bit;
+    EXPECT_NE(product_checksum(wrong), expected_checksum(n)) << bit;
   }
 }
 
@@ -88,11 +88,11 @@ class ScriptedMeasurer final : public Measurer {
   Machine& machine() override { return backend_; }
   std::optional<std::string> why_not(const TestCase&, const PlanOptions&) const override { return std::nullopt; }
   std::uint64_t default_bytes(const TestCase&) const override { return MiB; }
-  bool has_own_size(const TestCase&) const override { return false; }
+  bool has_fixed_size(const TestCase&) const override { return false; }
   MatrixResult plan(const TestCase& t, const PlanOptions& options) override {
     return (plan_ = make_plan(t, backend_, options)).result;
   }
-  bool has(const SimulatedFault&, Concurrency) override { return true; }
+  bool is_affected_by(const SimulatedFault&, Concurrency) override { return true; }
   void measure(const MeasureOptions& how, Deadline deadline, Guarded<Record>& record) override {
     if (++passes == last) stop_signal = SIGTERM;
     measure_plan(backend_, plan_, how, deadline, record);
@@ -116,11 +116,11 @@ struct Soaks : testing::Test {
     measurer.last = passes;
     const TestCase& t = testcase("device_to_device_memcpy_write_ce");
     const PlanOptions how{.bytes = 100 * MiB};
-    const std::vector<Soaked> all{{t, how, measurer.plan(t, how)}};
+    const std::vector<SoakTestCase> all{{t, how, measurer.plan(t, how)}};
     EXPECT_THROW(soak(measurer, backend, all, {.seconds = 3600, .burst = 0, .measure = {}}, std::nullopt,
                       Deadline::never(), record),
                  TimedOut);
-    return record.look([](const Record& r) { return *r.soak; });
+    return record.read([](const Record& r) { return *r.soak; });
   }
 
   ScriptedBackend backend{2, at_10_gigabytes};
@@ -144,7 +144,7 @@ TEST_F(Soaks, FailWithADeviceThatComputesAWrongBitAndSayWhen) {
   EXPECT_EQ(seen.heated[1].wrong, 1u);
   ASSERT_EQ(seen.events.size(), 1u);
   EXPECT_EQ(seen.events.front().text, "dev1 computed wrong bits in 1 of 10 products");
-  EXPECT_EQ(record.look(judge).word, std::string("FAIL"));
+  EXPECT_EQ(record.read(judge).word, std::string("FAIL"));
 }
 
 TEST_F(Soaks, FailWithACellThatIsWrongInALaterPass) {
@@ -152,7 +152,7 @@ TEST_F(Soaks, FailWithACellThatIsWrongInALaterPass) {
   const Soak seen = soaked(4);
   EXPECT_EQ(seen.failures, 1u);
   EXPECT_EQ(seen.events.front().text, "device_to_device_memcpy_write_ce: dev0->dev1 is corrupt");
-  EXPECT_EQ(record.look(judge).word, std::string("FAIL"));
+  EXPECT_EQ(record.read(judge).word, std::string("FAIL"));
 }
 
 TEST(Durations, AreSecondsMinutesOrHours) {

@@ -12,7 +12,7 @@ std::map<std::string, double> targets_of(const MeasureOptions& options, Memory m
     MatrixResult& result = content.results.emplace_back();
     result.metric = metric;
     result.memory = memory;
-    result.shape({"a", "b"}, {"a", "b"});
+    result.set_labels({"a", "b"}, {"a", "b"});
     result.link_class = Matrix<std::string>(2, 2, "X");
     result.link_class(0, 1) = result.link_class(1, 0) = link_class;
   });
@@ -20,7 +20,7 @@ std::map<std::string, double> targets_of(const MeasureOptions& options, Memory m
   ScriptedSampler sampler([](const Place&, std::size_t) { return 10.0; });
   const ListedRounds rounds({{{0, 1}}, {{1, 0}}});
   measure(sampler, {.rounds = rounds}, options, Deadline::never(), store);
-  return record.look([](const Record& content) { return content.results.front().targets; });
+  return record.read([](const Record& content) { return content.results.front().targets; });
 }
 
 using Targets = std::map<std::string, double>;
@@ -51,13 +51,13 @@ TEST(Targets, ACellWithinTheTargetOfItsClassHasConverged) {
     Guarded<Record> record;
     record.change([](Record& content) {
       MatrixResult& result = content.results.emplace_back();
-      result.shape({"a", "b"}, {"a", "b"});
+      result.set_labels({"a", "b"}, {"a", "b"});
       result.link_class = Matrix<std::string>(2, 2, "CORE");
     });
     ResultStore store(record);
     const ListedRounds rounds({{{0, 1}}});
     measure(sampler, {.rounds = rounds}, {.in_cpu_memory = in_cpu_memory}, Deadline::never(), store);
-    return record.look([](const Record& content) { return *content.results.front().converged(0, 1); });
+    return record.read([](const Record& content) { return *content.results.front().converged(0, 1); });
   };
   EXPECT_TRUE(converged(true));
   EXPECT_FALSE(converged(false));

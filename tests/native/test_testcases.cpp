@@ -88,20 +88,20 @@ TEST(Budget, HasRoomForTheFirstInAnyCase) {
 
 TEST(Budget, HasRoomWhereTheLongestSoFarFits) {
   Budget budget{10};
-  budget.took(3);
-  budget.took(1);
+  budget.record_duration(3);
+  budget.record_duration(1);
   EXPECT_TRUE(budget.has_room(7));
   EXPECT_FALSE(budget.has_room(7.1));
 }
 
 TEST(Budget, HasNoEndWhereNoneIsSaid) {
   Budget budget{std::nullopt};
-  budget.took(1e6);
+  budget.record_duration(1e6);
   EXPECT_TRUE(budget.has_room(1e6));
 }
 
 TEST(MostTellingFirst, BeginsWithEveryLinkThenTheHostThenBothWaysThenLatency) {
-  const auto first = names(most_informative_first(
+  const auto first = names(sorted_by_information(
       named_testcases("device_local_copy,device_to_device_latency_sm,device_to_device_bidirectional_memcpy_write_ce,"
                       "device_to_host_memcpy_ce,host_to_device_memcpy_ce,device_to_device_memcpy_write_ce")));
   const std::vector<std::string_view> wanted{
@@ -112,7 +112,7 @@ TEST(MostTellingFirst, BeginsWithEveryLinkThenTheHostThenBothWaysThenLatency) {
 }
 
 TEST(MostTellingFirst, LosesNoneAndKeepsTheOrderOfWhatTellsTheSame) {
-  auto all = suite("full"), sorted = most_informative_first(all);
+  auto all = suite("full"), sorted = sorted_by_information(all);
   ASSERT_EQ(all.size(), sorted.size());
   auto before = names(all), after = names(sorted);
   EXPECT_LT(std::ranges::find(after, "device_to_device_memcpy_write_ce_peer_off") - after.begin(),
@@ -123,7 +123,7 @@ TEST(MostTellingFirst, LosesNoneAndKeepsTheOrderOfWhatTellsTheSame) {
 }
 
 TEST(MostTellingFirst, PutsACopyBetweenRanksBeforeTheirLatency) {
-  const auto first = names(most_informative_first(suite("full")));
+  const auto first = names(sorted_by_information(suite("full")));
   EXPECT_LT(std::ranges::find(first, "rank_to_rank_bandwidth_mpi") - first.begin(),
             std::ranges::find(first, "rank_to_rank_latency_mpi") - first.begin());
 }

@@ -105,10 +105,10 @@ TEST(Handovers, OfAProcessThatWasStoppedForLongerThanTheirPatienceLackNoAnswer) 
 TEST(Handovers, SayNothingOfAFlagWhereOneSideStoodStillWhileTheOtherOneWaited) {
   const Visibility seen = visibility_of({3, 0, 0, 1}, {4, 0, 0, 1, 1});
   EXPECT_TRUE(seen.holds());
-  EXPECT_EQ(seen.broken_off, 1u);
+  EXPECT_EQ(seen.interrupted, 1u);
   EXPECT_EQ(sentence_of(seen, "gpu0", "host0"),
             "gpu0 or host0 was stopped or preempted, and the other endpoint did not get an answer after 4 rounds");
-  EXPECT_EQ(visibility_of({4, 0, 0, 0, 1}, {4, 0, 0, 0, 1}).broken_off, 0u) << "each saw all that it waited for";
+  EXPECT_EQ(visibility_of({4, 0, 0, 0, 1}, {4, 0, 0, 0, 1}).interrupted, 0u) << "each saw all that it waited for";
 }
 
 TEST(Handovers, KnowThatTheyStoodStill) {
@@ -116,7 +116,7 @@ TEST(Handovers, KnowThatTheyStoodStill) {
   const HandoverTerms terms{7, 1, soon_ns, ~0ULL, WriteFault::none};
   const HandoverWatch begun_long_ago{0};
   const auto stop = [] { return true; };
-  EXPECT_EQ(check_handovers({area.data(), answers.data()}, terms, stop, begun_long_ago).stood_still, 1u);
+  EXPECT_EQ(check_handovers({area.data(), answers.data()}, terms, stop, begun_long_ago).has_stalled, 1u);
 }
 
 TEST(Handovers, EndWithTheTimeAfterOneRoundAtLeast) {
@@ -242,7 +242,7 @@ TEST(VisibilityTest, IsMadeAgainWhereOneSideStoodStill) {
   ScriptedBackend backend(2, at_10_gigabytes);
   bool once = false;
   const Record record = record_losing(backend, [&](const Copy& copy, int, Visibility& seen) {
-    if (copy.source == 0 && !std::exchange(once, true)) seen.broken_off = 1;
+    if (copy.source == 0 && !std::exchange(once, true)) seen.interrupted = 1;
   });
   EXPECT_TRUE(record.results.front().complete());
   EXPECT_EQ(judge(record).word, std::string("PASS"));
@@ -251,7 +251,7 @@ TEST(VisibilityTest, IsMadeAgainWhereOneSideStoodStill) {
 TEST(VisibilityTest, IsNoVerdictOnWritesWhereOneSideStoodStillAgainAndAgain) {
   ScriptedBackend backend(2, at_10_gigabytes);
   const Record record = record_losing(backend, [&](const Copy& copy, int, Visibility& seen) {
-    if (copy.source == 0) seen.broken_off = 1;
+    if (copy.source == 0) seen.interrupted = 1;
   });
   const MatrixResult& result = record.results.front();
   EXPECT_EQ(result.status(0, 1), CellStatus::timeout);

@@ -103,7 +103,8 @@ class MpiWorker final : public CollectiveWorker {
   }
 
  private:
-  /// Before a burst: poisons the windows, and fills the sent data of in-place collectives. Returns the seconds.
+  /// Prepares a compared burst: poisons the windows, and fills the sent data of in-place collectives. Returns the
+  /// seconds.
   double lay(const Burst& burst) {
     const auto began = Clock::now();
     for (int sample = 0; burst.compares && sample < burst.samples; ++sample) {
@@ -113,7 +114,7 @@ class MpiWorker final : public CollectiveWorker {
     return seconds_since(began);
   }
 
-  /// After it. Returns the seconds.
+  /// Compares the windows after a burst. Returns the seconds.
   double compare(const Burst& burst, RankTimes& times) {
     const auto began = Clock::now();
     for (int sample = 0; burst.compares && sample < burst.samples; ++sample) {
@@ -129,14 +130,13 @@ class MpiWorker final : public CollectiveWorker {
   int member() const { return member_number(wanted_, rank()); }
   bool is_root() const { return rank() == wanted_.root; }
   std::size_t bytes() const { return bytes_of(wanted_.type); }
-  /// Bytes of one receive buffer; the next buffer has the same alignment.
+  /// Returns the bytes from one receive buffer to the next, so that all have the same alignment.
   std::uint64_t window_bytes() const {
     return (layout_.elements() * bytes() + window_alignment - 1) / window_alignment * window_alignment;
   }
   std::byte* window(int number) const { return receive_.data() + static_cast<std::uint64_t>(number) * window_bytes(); }
 
-  /// Chooses the communicator of the participating ranks. All ranks create it together on first use. It lives until the
-  /// process ends.
+  /// Selects the communicator of the participating ranks. All ranks create it together on first use. It is never freed.
   void choose_communicator() {
     communicator_ = MPI_COMM_WORLD;
     if (wanted_.left_out.empty()) return;
@@ -147,7 +147,7 @@ class MpiWorker final : public CollectiveWorker {
     communicator_ = known->second;
   }
 
-  /// Waits for all ranks, so that no rank waits inside the timed collective.
+  /// Waits for all ranks before the timed collectives.
   void meet(Deadline deadline) {
     MPI_Request request = MPI_REQUEST_NULL;
     ranks::check_mpi(MPI_Ibarrier(MPI_COMM_WORLD, &request), rank(), "MPI_Ibarrier");
@@ -161,7 +161,7 @@ class MpiWorker final : public CollectiveWorker {
     return window(number) + (part_of_received ? place_of_part(layout_, rank()) * bytes() : 0);
   }
 
-  /// Returns the received data. In an in-place scatter, MPI leaves the part of the root in place.
+  /// Returns the received data. In an in-place scatter, the root's part is inside its send buffer.
   std::byte* received(int number) const {
     const bool stays = wanted_.in_place && wanted_.collective == Collective::scatter && is_root();
     return window(number) + (stays ? place_of_part(layout_, rank()) * bytes() : 0);
@@ -199,7 +199,7 @@ class MpiWorker final : public CollectiveWorker {
                      "MPI_Sendrecv");
       }
       case Collective::send:
-        break;  // refused
+        break;  // excluded by mpi_refusal()
     }
   }
 
@@ -230,7 +230,7 @@ class MpiWorker final : public CollectiveWorker {
     });
   }
 
-  /// Expected data of this rank, calculated once.
+  /// Returns the expected data of this rank, calculated once per case.
   void expect() {
     const Expectation expected = expectation_of(wanted_, layout_, count_);
     const std::uint64_t count = received_elements(wanted_, layout_, rank());
@@ -262,10 +262,10 @@ class MpiWorker final : public CollectiveWorker {
   bool huge_;
   CollectiveCase wanted_;
   Layout layout_;
-  int count_ = 0;  ///< ranks that take part
+  int count_ = 0;  ///< number of participating ranks
   MPI_Comm communicator_ = MPI_COMM_WORLD;
-  std::map<RankSet, MPI_Comm> without_;  ///< by the ranks that are left out
-  HostMemory send_, receive_;            ///< all windows
+  std::map<RankSet, MPI_Comm> without_;  ///< communicators by excluded ranks
+  HostMemory send_, receive_;            ///< receive_: contains all windows
   HostMemory expected_;
 };
 

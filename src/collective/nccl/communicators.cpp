@@ -31,8 +31,8 @@ class AlgorithmVariable {
   std::optional<std::string> before_;
 };
 
-/// Time limit in seconds of the creation of a communicator. Thousands of ranks need more time than a collective. NCCL
-/// waits for a lost rank without a limit.
+/// Returns the time limit in seconds for the creation of a communicator. It grows with the number of ranks. NCCL itself
+/// waits for a lost rank forever.
 constexpr double finding_each_other = 120;
 
 }  // namespace
@@ -52,7 +52,8 @@ Communicators::Communicators(const NcclRanks& ranks, const NcclId& id) : first_{
   check(ncclGroupEnd(), "ncclCommInitRank");
 }
 
-/// NCCL reads the algorithm when a communicator is made; one that is split off shares all else with the first.
+/// NCCL reads the algorithm when a communicator is created. A communicator that is split off shares everything else
+/// with the first.
 const std::vector<ncclComm_t>& Communicators::of(const CollectiveCase& wanted) {
   const Forced forced{wanted.algorithm.data(), wanted.left_out};
   if (const auto known = made_.find(forced); known != made_.end()) return known->second;

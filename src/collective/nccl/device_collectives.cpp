@@ -15,12 +15,12 @@ namespace {
 class DeviceCollectives final : public Collectives {
  public:
   explicit DeviceCollectives(const CollectiveOptions& options) : machine_{make_cuda_backend(options.devices)} {
-    keep_nccl_log();
+    log_nccl_to_memory();
     NcclRanks own;
     for (std::size_t i = 0; i < machine_->endpoints().size(); ++i) {
       const Endpoint& endpoint = machine_->endpoints()[i];
       if (endpoint.kind != EndpointKind::device) continue;
-      // A collective needs all of its devices: without one, there is nothing to measure.
+      // A collective needs all devices.
       refuse_lost(*machine_, static_cast<int>(i));
       own.ordinals.push_back(endpoint.index);
       own.labels.push_back(endpoint.label);
@@ -50,7 +50,7 @@ class DeviceCollectives final : public Collectives {
     });
   }
 
-  std::optional<CellStatus> lost_as() const override { return lost_as_; }
+  std::optional<CellStatus> lost_status() const override { return lost_as_; }
   std::vector<Lost> take_lost() override { return std::exchange(lost_, {}); }
   Software facts() const override {
     Software facts = facts_of_log(nccl_log());
@@ -59,7 +59,7 @@ class DeviceCollectives final : public Collectives {
   }
 
  private:
-  /// After a collective that failed, or did not end, no other can begin between the same ranks.
+  /// After a failed collective, no further collective can run between the same ranks.
   CollectiveAnswer guarded(const std::function<void(CollectiveAnswer&)>& work) {
     CollectiveAnswer answer;
     try {

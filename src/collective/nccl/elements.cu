@@ -13,15 +13,15 @@ namespace linkmatrix::cuda {
 namespace {
 
 constexpr int threads = 512;
-constexpr std::uint64_t most_blocks = 2048;  // enough to fill any device; each takes several blocks of elements
+constexpr std::uint64_t most_blocks = 2048;  // enough thread blocks to fill any device
 
 int blocks_for(std::uint64_t count) {
   const std::uint64_t blocks = (count + ElementBlocks::elements - 1) / ElementBlocks::elements;
   return static_cast<int>(std::clamp<std::uint64_t>(blocks, 1, most_blocks));
 }
 
-/// Calls work(i) for each element of the blocks, in the order of ElementBlocks::for_each. Each block of threads
-/// processes one block of elements after the other.
+/// Calls work(i) for each element of the selected blocks, as ElementBlocks::for_each. Each thread block processes one
+/// block of elements after the other.
 template <class Work>
 __device__ void for_each_element(const ElementBlocks& blocks, std::uint64_t count, std::uint64_t part,
                                  const Work& work) {
@@ -46,7 +46,7 @@ __global__ void expected_kernel(T* to, std::uint64_t count, Expectation expected
   const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
   for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
     double value = expected_element(expected, rank, i);
-    if (whole) value = floor(value);  // an average of whole numbers is one
+    if (whole) value = floor(value);  // NCCL rounds integer averages down
     if constexpr (std::is_same_v<T, double>)
       to[i] = value;
     else
@@ -69,7 +69,7 @@ __global__ void check_kernel(const T* from, const T* expected, std::uint64_t cou
   if (found > 0) atomicAdd(wrong, found);
 }
 
-/// Calls `work` with a null pointer to the device type of an element. Every transferred number fits a float.
+/// Calls `work` with a null pointer to the device type of an element. A float represents every transferred number.
 template <class Work>
 void with_type(ElementType type, const Work& work) {
   switch (type) {

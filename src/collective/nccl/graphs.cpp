@@ -7,7 +7,7 @@ namespace {
 
 using cuda::check;
 
-/// Ends the capture: a stream that still captures cannot be used for the next measurement.
+/// Ends the capture of a stream, so that the stream can be used again.
 void leave_recording(std::span<LocalRank> ranks) {
   for (const LocalRank& rank : ranks) {
     cudaSetDevice(rank.ordinal);
@@ -15,7 +15,7 @@ void leave_recording(std::span<LocalRank> ranks) {
     cudaStreamEndCapture(rank.stream.get(), &recorded);
     if (recorded != nullptr) cudaGraphDestroy(recorded);
   }
-  cudaGetLastError();  // the first exception is reported
+  cudaGetLastError();  // resets the error; the first exception is reported
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ void record_graphs(std::span<LocalRank> ranks, const std::function<void()>& work
     throw;
   }
   std::vector<cudaGraph_t> recorded(ranks.size());
-  for (std::size_t i = 0; i < ranks.size(); ++i) {  // all, before any call that a recording forbids
+  for (std::size_t i = 0; i < ranks.size(); ++i) {  // before any call that is forbidden during a capture
     ranks[i].use();
     check(cudaStreamEndCapture(ranks[i].stream.get(), &recorded[i]), ranks[i].label, "cudaStreamEndCapture");
   }

@@ -12,7 +12,7 @@ namespace {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 24, 3)
 constexpr ncclDataType_t f8e4m3 = ncclFloat8e4m3, f8e5m2 = ncclFloat8e5m2;
 #else
-constexpr ncclDataType_t f8e4m3 = ncclNumTypes, f8e5m2 = ncclNumTypes;  // it has none
+constexpr ncclDataType_t f8e4m3 = ncclNumTypes, f8e5m2 = ncclNumTypes;  // this NCCL lacks these types
 #endif
 
 constexpr std::array types{std::pair{ElementType::f32, ncclFloat32}, std::pair{ElementType::f64, ncclFloat64},

@@ -21,10 +21,10 @@ namespace {
 
 using cuda::check;
 using nccl::LocalRank;
-using WrongCounts = std::array<unsigned long long, Burst::most_samples>;  ///< of a burst's samples
+using WrongCounts = std::array<unsigned long long, Burst::most_samples>;  ///< wrong elements by sample
 
-/// Whether the prepared collective runs behind a closed gate. The first use in CUDA and NCCL waits for the device, so
-/// it would block behind a closed gate. NCCL also blocks when its work FIFO of 1 MiB is full.
+/// Returns whether the prepared collective can be enqueued behind a closed gate. Its first use waits for the device and
+/// would block there. NCCL also blocks when its work FIFO of 1 MiB is full.
 enum class GateUse { not_yet, always, never };
 
 class NcclWorker final : public CollectiveWorker {
@@ -74,20 +74,19 @@ class NcclWorker final : public CollectiveWorker {
   std::string choice() const override {
     const auto is_here = [this](const LocalRank& rank) { return takes_part(wanted_, rank.number); };
     if (is_made_of_sends(wanted_.collective) || std::ranges::none_of(ranks_, is_here))
-      return "";  // its log is of another one
+      return "";  // the log is about another collective
     return last_choice(nccl_log(last_lines));
   }
 
  private:
-  /// wait() has a deadline. NCCL's own work in a call, such as connecting ranks or waiting for space in its queue, has
-  /// none.
+  /// Limits a call of NCCL, which has no deadline for its own work, such as connecting ranks. wait() has a deadline.
   static LimitedCall limit(Deadline deadline) {
     return {std::max(deadline.seconds_left(), 0.0) + grace_of_calls, "NCCL"};
   }
 
-  /// Timed by events in each device's stream, behind a gate that opens when the host has launched all: its launches, 25
-  /// to 45 µs for 4 devices of a process, are not the devices' time. One collective before the first event has all
-  /// ranks begin together and awake.
+  /// Times a burst by events in each device's stream. A gate opens when the host has launched all collectives, so that
+  /// launches (25 to 45 µs for 4 devices of a process) do not count. An untimed collective before the first event
+  /// synchronizes the ranks.
   RankTimes run_queued(const Burst& burst, Deadline deadline) {
     const bool as_graph = wanted_.launch == Launch::graph;
     if (as_graph) record(burst);
@@ -112,7 +111,7 @@ class NcclWorker final : public CollectiveWorker {
     return times;
   }
 
-  /// Seconds from the beginning of a burst on.
+  /// Returns the seconds from the start of a burst to each event.
   static std::vector<double> moments_of(const LocalRank& rank, int samples) {
     std::vector<double> moments{0};
     for (int sample = 1; sample <= samples; ++sample) {
@@ -124,7 +123,8 @@ class NcclWorker final : public CollectiveWorker {
     return moments;
   }
 
-  /// Times by the host's clock, as -z 2 of nccl-tests. A collective before the burst makes all ranks begin together.
+  /// Times a burst by the host's clock, as `-z 2` of nccl-tests. An untimed collective before it synchronizes the
+  /// ranks.
   RankTimes run_blocking(const Burst& burst, Deadline deadline) {
     once(0);
     wait(deadline);
@@ -159,7 +159,7 @@ class NcclWorker final : public CollectiveWorker {
     has = bytes;
   }
 
-  /// Bytes of one receive buffer; the next buffer has the same alignment.
+  /// Returns the bytes from one receive buffer to the next, so that all have the same alignment.
   std::uint64_t window_bytes() const {
     return (layout_.elements() * bytes_of(wanted_.type) + window_alignment - 1) / window_alignment * window_alignment;
   }
@@ -193,7 +193,7 @@ class NcclWorker final : public CollectiveWorker {
     for (int i = 0; i < burst.repeats; ++i) once(burst.window(sample, i));
   }
 
-  /// A graph for each sample that has a window, else one for all.
+  /// Records one graph per sample with its own window, else one graph for all samples.
   void record(const Burst& burst) {
     const int count = burst.compares ? burst.samples : 1;
     if (recorded_ == std::pair{burst.repeats, count} && !ranks_.front().graphs.empty()) return;
@@ -217,7 +217,8 @@ class NcclWorker final : public CollectiveWorker {
     }
   }
 
-  /// Before a burst: poisons the windows, and fills the sent data of in-place collectives. Returns the seconds.
+  /// Prepares a compared burst: poisons the windows, and fills the sent data of in-place collectives. Returns the
+  /// seconds.
   double lay(const Burst& burst, Deadline deadline) {
     if (!burst.compares) return 0;
     const auto began = Clock::now();
@@ -230,7 +231,7 @@ class NcclWorker final : public CollectiveWorker {
     return seconds_since(began);
   }
 
-  /// After a burst: compares on all devices concurrently. Returns the seconds.
+  /// Compares the windows on all devices concurrently after a burst. Returns the seconds.
   double compare(const Burst& burst, RankTimes& times, Deadline deadline) {
     if (!burst.compares) return 0;
     const auto began = Clock::now();
@@ -263,7 +264,7 @@ class NcclWorker final : public CollectiveWorker {
                       member_number(wanted_, rank.number), blocks, rank.stream.get());
   }
 
-  /// Expected data, calculated once.
+  /// Returns the expected data, calculated once per case.
   void expect(const LocalRank& rank) const {
     rank.use();
     cuda::launch_expected(rank.expected.get(), received_elements(wanted_, layout_, rank.number), wanted_, expectation(),
@@ -294,27 +295,27 @@ class NcclWorker final : public CollectiveWorker {
     }
   }
 
-  /// Fails if another algorithm than the forced one ran, because its result would have a wrong name.
+  /// Throws DeviceError if NCCL ran another algorithm than the forced one.
   void refuse_other_choice() const {
     const std::string ran = choice();
     if (ran.empty() || wanted_.algorithm[0] == 0 || is_algorithm(ran, wanted_.algorithm.data())) return;
     throw DeviceError("NCCL ran " + ran + " where " + wanted_.algorithm.data() + " was forced");
   }
 
-  static constexpr double grace_of_calls = 5;  ///< seconds that a call of NCCL may outlast its deadline
+  static constexpr double grace_of_calls = 5;  ///< seconds by which a call of NCCL may exceed its deadline
   static constexpr int polls_between_checks = 4096;
   static constexpr std::uint64_t window_alignment = 4096;
-  static constexpr std::size_t last_lines = 4096;  ///< bytes of the log that have the last collective's choice
+  static constexpr std::size_t last_lines = 4096;  ///< bytes at the end of the log that contain the last choice
 
   int all_;
   std::vector<LocalRank> ranks_;
   nccl::Communicators communicators_;
-  const std::vector<ncclComm_t>* now_ = nullptr;  ///< of the prepared case
+  const std::vector<ncclComm_t>* now_ = nullptr;  ///< communicators of the prepared case
   cuda::LaunchGate gate_;
   GateUse gate_use_ = GateUse::not_yet;
   CollectiveCase wanted_;
   Layout layout_;
-  std::pair<int, int> recorded_{};  ///< repeats, and how many graphs
+  std::pair<int, int> recorded_{};  ///< repeats per graph, and number of graphs
 };
 
 }  // namespace

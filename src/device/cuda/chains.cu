@@ -9,10 +9,10 @@
 namespace linkmatrix::cuda {
 namespace {
 
-constexpr std::uint64_t ring_stride = 512;  // bytes: every load in a line of its own, 4096 of them in 2 MiB
+constexpr std::uint64_t ring_stride = 512;  // bytes between pointers: separate cache lines, 4096 pointers in 2 MiB
 
-/// Node i points to node (a i + c) mod n: with n a power of two, a ≡ 1 mod 4 and c odd, one cycle through all
-/// (Hull & Dobell, 1962).
+/// Node i points to node (a i + c) mod n. With n a power of two, a ≡ 1 mod 4 and c odd, this is one cycle through all
+/// nodes (Hull & Dobell, 1962).
 __global__ void ring_kernel(std::byte* memory, std::uint64_t nodes) {
   const std::uint64_t me = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (me >= nodes) return;
@@ -20,8 +20,8 @@ __global__ void ring_kernel(std::byte* memory, std::uint64_t nodes) {
   *reinterpret_cast<std::byte**>(memory + me * ring_stride) = memory + next * ring_stride;
 }
 
-constexpr int warm_loads = 8;              // of each multiprocessor, which has page table entries of its own
-constexpr std::uint64_t least_loads = 32;  // of each: a warm-up and a short sample take few multiprocessors
+constexpr int warm_loads = 8;              // untimed loads per multiprocessor, which load its page table entries
+constexpr std::uint64_t least_loads = 32;  // timed loads per multiprocessor; short samples use fewer multiprocessors
 
 /// One thread per multiprocessor follows the ring, one multiprocessor after the other, because their latencies differ
 /// by up to 10 %. The device's clock times only the loads. Its coarse ticks average out over many loads.
@@ -29,10 +29,10 @@ __global__ void chase_kernel(const std::byte* ring, std::uint64_t loads_each, Ch
   while (atomicAdd(&state->turn, 0u) != blockIdx.x) {
   }
   auto at = reinterpret_cast<unsigned long long>(ring);
-  // volatile: past L1, as a load of memory that another device may write must go
+  // volatile loads bypass L1, because another device may write the memory
   const auto follow = [&at](std::uint64_t loads) {
     for (std::uint64_t i = 0; i < loads; ++i) at = *reinterpret_cast<const volatile unsigned long long*>(at);
-    if (at == 0) __trap();  // waits for the last load, before the clock is read
+    if (at == 0) __trap();  // waits for the last load before the clock is read
   };
   follow(warm_loads);
   const std::uint64_t start = nanoseconds();
@@ -48,12 +48,12 @@ __global__ void chase_kernel(const std::byte* ring, std::uint64_t loads_each, Ch
 
 __global__ void atomics_kernel(unsigned long long* word, std::uint64_t additions, unsigned long long* sink) {
   unsigned long long last = 0;
-  // Each addend depends on the last answer, so that no two additions overlap.
+  // Each addend depends on the last result, so that no two additions overlap.
   for (std::uint64_t i = 0; i < additions; ++i) last = atomicAdd_system(word, 1 + (last & 1));
   *sink = last;
 }
 
-/// Waits for `value`; false if it does not come in time.
+/// Waits for `value` at a word. Returns false after the time limit.
 __device__ bool arrives(const volatile unsigned long long* word, std::uint64_t value, std::uint64_t deadline) {
   while (*word < value)
     if (nanoseconds() > deadline) return false;
@@ -118,7 +118,7 @@ __global__ void ping_pong_kernel(Messages messages, bool begins, std::uint64_t r
   if (threadIdx.x == 0) state->nanoseconds = nanoseconds() - start;
 }
 
-constexpr std::uint64_t bytes_of_thread = 64;  // from which on another warp pays
+constexpr std::uint64_t bytes_of_thread = 64;  // message bytes per thread; determines the number of warps
 constexpr int warp = 32, most_threads = 1024;
 
 unsigned long long* word_at(std::byte* memory) { return reinterpret_cast<unsigned long long*>(memory); }

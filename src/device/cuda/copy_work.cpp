@@ -13,13 +13,13 @@
 namespace linkmatrix::cuda {
 namespace {
 
-/// Maximum wait for a flag or an answer, and duration of all rounds but the last: together less than the time that a
-/// device has to settle.
+/// Maximum wait for a flag or answer, and maximum duration of all rounds except the last. Their sum is smaller than
+/// settle_time, so that a failed test is no hang.
 constexpr HandoverTimes handover_times{.patience_ns = 1'000'000'000, .longest_ns = 500'000'000};
 
 std::uint64_t accesses(const Copy& copy) { return static_cast<std::uint64_t>(copy.repeats) * accesses_per_repeat; }
 
-/// Waits for all that is in a stream. Never by a call that blocks: a device that hangs would not let go.
+/// Waits until a stream is idle. Polls, because a blocking call would not return if the device hangs.
 void await(const EndpointState& at, cudaStream_t stream, const char* what, Deadline deadline) {
   std::optional<Clock::time_point> given_up;
   cudaError_t status = cudaStreamQuery(stream);
@@ -35,7 +35,7 @@ void put_down(EndpointState& at, std::byte* flag, Deadline deadline) {
   at.use();
   const cudaStream_t stream = at.lane(0).stream.get();
   check(cudaMemsetAsync(flag, 0, sizeof(std::uint64_t), stream), at.where(), "cudaMemsetAsync");
-  await(at, stream, "putting a flag down", deadline);
+  await(at, stream, "resetting a flag", deadline);
 }
 
 }  // namespace
@@ -139,7 +139,7 @@ void CopyWork::set_up_chain(const Copy& copy, Deadline deadline) const {
   endpoint_state(copy.source).source.at(copy.source_slot).write_over();
   put_down(endpoint_state(copy.source), source(copy), deadline);
   put_down(answerer(copy), destination(copy), deadline);
-  answerer(copy).answer_lane();  // no stream is made behind a closed gate
+  answerer(copy).answer_lane();  // created now, because creation would block behind a closed gate
 }
 
 void CopyWork::build_ring(const Copy& copy, Deadline deadline) const {
@@ -147,13 +147,13 @@ void CopyWork::build_ring(const Copy& copy, Deadline deadline) const {
   writer.use();
   const cudaStream_t stream = writer.lane(0).stream.get();
   launch_ring(source(copy), copy.bytes, stream);
-  await(writer, stream, "laying a ring", deadline);
+  await(writer, stream, "building a ring of pointers", deadline);
   endpoint_state(copy.source).source.at(copy.source_slot).write_over();
   endpoint_state(copy.source).source.at(copy.source_slot).ring = {source(copy), copy.bytes};
 }
 
-/// Data and flag are at the end that is written or read remotely; answers are at the other end. A host thread accesses
-/// only its own memory.
+/// Flag and data are in the buffer that one side accesses remotely; answers are in the other buffer. A host thread
+/// accesses only its own memory.
 HandoverPlace CopyWork::handover_place(const Copy& copy) const {
   const bool is_write = copy.direction == Direction::write;
   std::byte *const area = is_write ? destination(copy) : source(copy), *const other =
@@ -170,7 +170,7 @@ void CopyWork::set_up_handovers(const Copy& copy, Deadline deadline) const {
     put_down(*at, memory + handover_flag_at, deadline);
     put_down(*at, memory + handover_answer_at, deadline);
   }
-  answerer(copy).answer_lane();  // no stream is made behind a closed gate
+  answerer(copy).answer_lane();  // created now, because creation would block behind a closed gate
 }
 
 std::unique_ptr<HostSide> CopyWork::host_side(const Copy& copy) const {

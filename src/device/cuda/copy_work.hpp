@@ -13,68 +13,69 @@
 
 namespace linkmatrix::cuda {
 
-/// A copy of a call, and its own stream on the executing device.
+/// A copy with its own stream on the executing device.
 struct PlacedCopy {
   const Copy& copy;
   EndpointState& on;
   Lane& lane;
-  LaunchGate::Slot slot = 0;  ///< slot at the gate, if any
+  LaunchGate::Slot slot = 0;  ///< slot at the gate, if the copy is gated
 };
 
-/// Enqueues copies between endpoints into streams, and fills and compares their buffers.
+/// Enqueues copies between endpoints into streams, and fills and compares their buffers. Used by one thread.
 class CopyWork {
  public:
   /// Keeps a reference to the endpoint states, one per endpoint.
   CopyWork(std::vector<EndpointState>& endpoint_states, HostMemoryKind host_memory)
       : endpoint_states_{endpoint_states}, host_memory_{host_memory} {}
 
-  /// Returns the device that executes a copy: the initiator, or the other endpoint if the initiator is host memory.
+  /// Returns the device that executes a copy: the initiator; if that is host memory, the other endpoint.
   EndpointState& executor(const Copy& copy) const;
   /// Returns the name of a copy, "gpu0->gpu3".
   std::string pair_text(const Copy& copy) const;
   /// Returns whether one endpoint is host memory.
   bool with_host(const Copy& copy) const;
-  /// Returns whether the driver moves any copy in pieces on the host, as without peer access or for pageable memory.
-  /// Such a call waits for the device, so behind a closed gate it would wait forever.
+  /// Returns whether the driver stages any of the copies: without peer access, or for pageable memory. The driver's
+  /// call then waits for the device, so behind a closed gate it would never return.
   bool staged(std::span<const Copy> copies) const;
 
   /// Assigns a stream to each copy. The copies must outlive the result.
   std::vector<PlacedCopy> place(std::span<const Copy> copies) const;
 
-  /// Enqueues transfers of a copy that is not a chain.
+  /// Enqueues `transfers` transfers of a copy that is not a chain.
   void enqueue(const PlacedCopy& placed, int transfers) const;
-  /// Enqueues a chain behind the gate.
+  /// Enqueues a chain behind the gate. The stream waits for the gate first.
   void enqueue_chain(const PlacedCopy& placed, LaunchGate& gate) const;
-  /// Returns the answering endpoint of a flag or visibility test.
+  /// Returns the endpoint that answers in a flag or visibility test.
   EndpointState& answerer(const Copy& copy) const {
     return endpoint_state(&executor(copy) == &endpoint_state(copy.source) ? copy.destination : copy.source);
   }
   /// Enqueues the answering device's work in a separate stream behind the gate. Returns its slot.
   LaunchGate::Slot enqueue_answer(const Copy& copy, LaunchGate& gate) const;
-  /// Returns the thread that answers for host memory; it waits for its start.
+  /// Creates the thread that answers for host memory. It waits for HostSide::begin().
   std::unique_ptr<HostSide> host_side(const Copy& copy) const;
-  /// Returns the result of a finished visibility test. host: the host side, if any.
+  /// Returns the result of a finished visibility test. host: the thread of the host side; null: both are devices.
   Visibility visibility(const PlacedCopy& placed, HostSide* host) const;
 
-  /// Prepares the memory of a chain: a ring of pointers unless it exists, or flags that are 0.
+  /// Prepares the memory of a chain: builds a missing ring of pointers, or sets flags to 0.
   void set_up_chain(const Copy& copy, Deadline deadline) const;
 
-  /// Duration and number of loads of a finished chase, timed on the device without the launch.
+  /// Duration and number of loads of a finished chase, timed by the device without the launch.
   struct Chased {
     double seconds, loads;
   };
   Chased chased(const PlacedCopy& placed) const;
 
-  /// For verification. These functions throw TimedOut if the device hangs at the deadline.
+  /// Fills the source, poisons the destination, and compares the destination. Throw TimedOut if the device hangs at the
+  /// deadline.
   void fill(const Copy& copy, std::uint64_t seed, Deadline deadline = Deadline::never()) const;
   void poison(const Copy& copy, Deadline deadline = Deadline::never()) const;
   PatternCheck compare(const Copy& copy, std::uint64_t seed, Deadline deadline = Deadline::never()) const;
 
-  /// Fills the source buffer with its pattern, unless it already contains the pattern.
+  /// Fills the source buffer with the pattern of source_seed(), unless it already contains this pattern.
   void lay_pattern(const Copy& copy, Deadline deadline) const;
-  /// Starts the comparison of the last transfer to a device. `found`, in pinned memory, receives the result.
+  /// Starts the comparison of a portion of the last transfer to a device. found: result, in pinned memory.
   void begin_compare(const Copy& copy, const Portion& portion, CheckCounters* found) const;
-  /// Waits for the comparison. Data in host memory is compared here.
+  /// Waits for the comparison. For data in host memory, compares it now.
   PatternCheck end_compare(const Copy& copy, const Portion& portion, const CheckCounters& found,
                            Deadline deadline) const;
 

@@ -24,10 +24,10 @@ namespace linkmatrix {
 namespace cuda {
 namespace {
 
-constexpr std::size_t most_compared = 1024;  // copies of a call, as many as a gate holds
-constexpr int host_paths = 1 << 20;          // resource number of everything that goes through host memory
+constexpr std::size_t most_compared = 1024;  // maximum number of copies per call, as in LaunchGate
+constexpr int host_paths = 1 << 20;          // resource number of all copies through host memory
 
-/// Objects of a device that must not be used again. They are never destroyed, so that nothing is freed on it.
+/// Objects of devices that must not be used again. They are never destroyed, because freeing memory would block.
 struct LeftAlone {
   std::vector<EndpointState> endpoint_states;
   std::vector<Buffer> buffers;
@@ -48,13 +48,13 @@ class CudaBackend final : public Backend {
     device_count_ = endpoint_states_.size();
     NvmlUse use(nvml_.emplace(), devices);
     std::vector<OwnProcess> own(devices.size(), {OwnProcess::Listed::absent, 0});
-    // The driver's tables are read while the contexts come up.
+    // Reads NVML while other threads create the contexts.
     auto discovered = std::async(std::launch::async, [this, &devices] {
       health_.emplace(*nvml_, devices);
       for (Endpoint& device : devices) read_limits(*nvml_, device), identify(*nvml_, device);
       return std::pair(discover_links(*nvml_, devices), describe_software(*nvml_));
     });
-    const auto failures = each_at_once(device_endpoint_states(), [&](EndpointState& endpoint_state) {
+    const auto failures = for_each_concurrently(device_endpoint_states(), [&](EndpointState& endpoint_state) {
       const auto device = static_cast<std::size_t>(&endpoint_state - endpoint_states_.data());
       own[device] = make_own_context(endpoint_state.endpoint.index, endpoint_state.where(), use, device);
       bring_up(endpoint_state);
@@ -106,8 +106,9 @@ class CudaBackend final : public Backend {
     return std::nullopt;
   }
 
-  /// Returns the resources of a copy: source and destination, each used by one copy at a time. Copies through host
-  /// memory share it.
+  /// Returns the resources of a copy: egress of the source and ingress of the destination. Copies through host memory
+  /// share
+  /// one resource.
   std::vector<int> resources(const Copy& copy) const override {
     std::set<int> out;
     for (const int end : {copy.source, copy.destination})
@@ -124,7 +125,7 @@ class CudaBackend final : public Backend {
       const auto shortages = reservation.shortages(free_memory, available_memory(),
                                                    [this](const EndpointState& at) { return holders(at); });
       for (const auto& [endpoint, why] : shortages)
-        failures.lacks(endpoint_state(endpoint), why, loss_of_memory(endpoint_state(endpoint)));
+        failures.lacks_memory(endpoint_state(endpoint), why, loss_of_memory(endpoint_state(endpoint)));
       make_buffers(reservation, failures);
       std::map<PeerPair, bool> pairs;
       for (const Copy& copy : copies)
@@ -227,7 +228,7 @@ class CudaBackend final : public Backend {
   /// Returns an available device for calls that need any device, so that no other device gets a context.
   EndpointState& home() {
     std::string reasons;
-    std::vector<std::string> held;  // devices whose memory other processes have
+    std::vector<std::string> held;  // devices whose memory other processes hold
     for (EndpointState& endpoint_state : device_endpoint_states()) {
       if (!endpoint_state.lost) return endpoint_state;
       reasons += (reasons.empty() ? "" : "; ") + *endpoint_state.lost;
@@ -246,7 +247,7 @@ class CudaBackend final : public Backend {
   /// Returns the kind of loss of a device with too little memory.
   LossKind loss_of_memory(const EndpointState& at) {
     const auto device = static_cast<std::size_t>(&at - endpoint_states_.data());
-    return poll_->others_hold_memory(device) ? LossKind::memory : LossKind::device;
+    return poll_->has_other_memory_holders(device) ? LossKind::memory : LossKind::device;
   }
 
   void set_lost(EndpointState& at, const std::exception_ptr& failure) {
@@ -263,14 +264,14 @@ class CudaBackend final : public Backend {
   /// Returns counters for the results of comparisons, one per copy of a call.
   std::span<CheckCounters> found_of(std::size_t copies) {
     if (copies > most_compared)
-      throw DeviceError("no more than " + std::to_string(most_compared) + " concurrent copies");
+      throw DeviceError("at most " + std::to_string(most_compared) + " copies can run concurrently");
     return {reinterpret_cast<CheckCounters*>(found_.get()), copies};
   }
 
   void make_buffers(const Reservation& reservation, Failures& failures) {
     std::vector<std::vector<Buffer>> replaced(endpoint_states_.size());
-    const bool keep = any_broken();  // to free memory is to wait for every device that has reached it
-    const auto failed = each_at_once(endpoint_states_, [&](EndpointState& at) {
+    const bool keep = any_broken();  // freeing memory would wait for the broken device
+    const auto failed = for_each_concurrently(endpoint_states_, [&](EndpointState& at) {
       if (at.lost) return;
       (at.is_device() ? at : home()).use();
       const auto me = static_cast<std::size_t>(&at - endpoint_states_.data());
@@ -284,8 +285,8 @@ class CudaBackend final : public Backend {
         std::rethrow_exception(failed[i]);
       } catch (const CudaError& e) {
         if (!endpoint_states_[i].is_device() || e.status() != cudaErrorMemoryAllocation) throw;
-        failures.lacks(endpoint_states_[i], e.what() + holders(endpoint_states_[i]),
-                       loss_of_memory(endpoint_states_[i]));
+        failures.lacks_memory(endpoint_states_[i], e.what() + holders(endpoint_states_[i]),
+                              loss_of_memory(endpoint_states_[i]));
       }
     }
   }
@@ -297,7 +298,7 @@ class CudaBackend final : public Backend {
     return {{from.endpoint.index, to.endpoint.index}, {to.endpoint.index, from.endpoint.index}};
   }
 
-  /// Begins a call: checks for lost devices and the deadline, and sets peer access as the copies need it.
+  /// Begins a call: throws for lost devices or a passed deadline, and sets peer access as the copies need it.
   void start_call(std::span<const Copy> copies, Failures& failures, Deadline deadline) {
     failures.refuse_lost();
     failures.raise();
@@ -315,13 +316,13 @@ class CudaBackend final : public Backend {
     failures.raise();
   }
 
-  std::vector<EndpointState> endpoint_states_;  ///< devices first, then host memory: one for each endpoint
+  std::vector<EndpointState> endpoint_states_;  ///< one per endpoint: devices, then host memory
   std::size_t device_count_ = 0;
   std::vector<Endpoint> endpoints_;
   Topology topology_;
   Software software_;
   HostMemoryKind host_memory_;
-  std::optional<LaunchGate> gate_;  ///< made when the contexts are up
+  std::optional<LaunchGate> gate_;  ///< created after the contexts
   std::optional<Nvml> nvml_;
   std::optional<HealthReader> health_;
   std::optional<DevicePoll> poll_;

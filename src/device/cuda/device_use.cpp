@@ -28,7 +28,7 @@ std::vector<Endpoint> gpus_of_node(const Nvml& nvml) {
   return found;
 }
 
-/// The devices of a run, and behind them the other GPUs of their node, "NODE:gpu3" by the numbers of NVML.
+/// Returns the devices of a run, followed by the other GPUs of the node with labels "NODE:gpu3" (NVML's numbers).
 std::vector<Endpoint> with_other_gpus(const Nvml& nvml, const std::vector<Endpoint>& devices) {
   std::vector<Endpoint> all = devices;
   const bool are_known = std::ranges::none_of(devices, [](const Endpoint& one) { return one.pci.empty(); });
@@ -41,7 +41,7 @@ std::vector<Endpoint> with_other_gpus(const Nvml& nvml, const std::vector<Endpoi
   return all;
 }
 
-/// A process has no context on devices after those that `own` reports.
+/// Appends `absent` for the GPUs outside the run, on which this process has no context.
 std::vector<OwnProcess> with_absent(std::vector<OwnProcess> own, std::size_t devices) {
   own.resize(devices, {OwnProcess::Listed::absent, 0});
   return own;

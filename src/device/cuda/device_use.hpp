@@ -11,7 +11,7 @@
 
 namespace linkmatrix::cuda {
 
-/// The driver's lists of processes on devices.
+/// Reports the use of devices by NVML. Devices are indices into `devices` of the constructor.
 class NvmlUse final : public DeviceUseSource {
  public:
   /// Keeps a reference to `nvml`.
@@ -30,13 +30,12 @@ class NvmlUse final : public DeviceUseSource {
   std::vector<std::string> pcis_;
 };
 
-/// Polls the processes on the GPUs of this node if this process uses none of them.
+/// Polls the processes on all GPUs of this node, in a process that uses none of them.
 class NodeGpus {
  public:
   NodeGpus();
 
-  /// Adds the processes on all GPUs that NVML lists to a poll. Labels are "NODE:gpu1" with NVML's numbers. Adds nothing
-  /// without NVML.
+  /// Adds the processes on all GPUs to a poll. Labels: "NODE:gpu1" with NVML's numbers. Without NVML, adds nothing.
   void add(Activity& now, const std::string& node);
 
  private:
@@ -45,16 +44,17 @@ class NodeGpus {
   NvmlUse use_;
 };
 
-/// Polls other processes on the GPUs and cores of this node. Labels of GPUs outside the run are "NODE:gpu1" with NVML's
-/// numbers.
+/// Polls other processes on the GPUs and cores of this node. GPUs outside the run have labels such as "NODE:gpu1", with
+/// NVML's numbers.
 class DevicePoll {
  public:
-  /// Keeps a reference to `nvml`. devices: devices of the run. own: this process on each device.
+  /// Keeps a reference to `nvml`. devices: devices of the run. own: how the driver lists this process on each device.
   DevicePoll(const Nvml& nvml, const std::vector<Endpoint>& devices, std::vector<OwnProcess> own);
 
+  /// Returns a poll.
   Activity now();
 
-  bool others_hold_memory(std::size_t device) { return devices_.others_hold_memory(device); }
+  bool has_other_memory_holders(std::size_t device) { return devices_.has_other_memory_holders(device); }
 
  private:
   std::string node_;
@@ -64,13 +64,13 @@ class DevicePoll {
   ProcessorPoll processors_;
 };
 
-/// Reads the health of devices from the driver; empty without answers.
+/// Reads counters, readings and throttle reasons of devices from NVML. Values are absent if NVML does not report them.
 class HealthReader {
  public:
   /// Keeps a reference to `nvml`.
   HealthReader(Nvml& nvml, const std::vector<Endpoint>& devices);
 
-  /// Returns the state of every device, in order. Xid events count since the construction.
+  /// Returns the state of every device, in order. Counters of Xid events begin with the construction.
   std::vector<DeviceState> states();
 
   /// Returns the throttle reasons of all devices, "gpu3: power cap".
@@ -80,7 +80,7 @@ class HealthReader {
   Nvml& nvml_;
   std::vector<std::string> labels_, pcis_;
   bool has_events_;
-  std::vector<std::map<std::string, double>> xids_;  ///< "xid_79" → how often, for each device
+  std::vector<std::map<std::string, double>> xids_;  ///< by device: "xid_79" → number of events
 };
 
 }  // namespace linkmatrix::cuda

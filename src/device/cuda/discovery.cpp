@@ -41,7 +41,7 @@ Endpoint describe_device(int ordinal, const std::string& node) {
   device.index = ordinal;
   device.label = "gpu" + std::to_string(ordinal);
   device.node = node;
-  // A device without a readable name cannot be initialized and then reports its failure.
+  // A device without a readable name fails later, when its context is created.
   cudaDeviceProp properties{};
   if (cudaGetDeviceProperties(&properties, ordinal) == cudaSuccess) {
     device.name = properties.name;
@@ -56,7 +56,7 @@ Endpoint describe_device(int ordinal, const std::string& node) {
   return device;
 }
 
-/// Returns {0, 0} if unknown: the device may belong to another process.
+/// Returns the compute capability; {0, 0} if unknown, because another process may use the device exclusively.
 Capability capability_of(int ordinal) {
   Capability capability;
   if (cudaDeviceGetAttribute(&capability.major, cudaDevAttrComputeCapabilityMajor, ordinal) != cudaSuccess ||
@@ -72,7 +72,7 @@ std::optional<double> nvlink_limit(const Nvml& nvml, const Endpoint& device, int
   return kind == nullptr ? std::nullopt : std::optional(kind->net * links);
 }
 
-/// Returns the slot name that the firmware assigns to a device; "" without a name.
+/// Returns the slot name that the firmware assigns to a device; "" if there is none.
 std::string pci_slot(const std::string& pci) {
   std::error_code missing;
   for (const auto& slot : fs::directory_iterator("/sys/bus/pci/slots", missing)) {
@@ -82,20 +82,20 @@ std::string pci_slot(const std::string& pci) {
   return "";
 }
 
-/// A device and where its NVLinks end.
+/// A device and the other ends of its NVLinks.
 struct Linked {
   const Endpoint& device;
   std::optional<Nvml::Links> links;
 };
 
-/// NVLinks that join two devices, directly or through switches.
+/// Returns the number of NVLinks between two devices, direct or through switches.
 int links_between(const Nvml& nvml, const Linked& a, const Linked& b) {
   if (!a.links || !b.links) return 0;
   const auto direct = std::count_if(a.links->peers.begin(), a.links->peers.end(),
                                     [&](const std::string& peer) { return same_device(peer, b.device.pci); });
   if (direct > 0) return static_cast<int>(direct);
   if (a.links->to_switch > 0 && b.links->to_switch > 0) return std::min(a.links->to_switch, b.links->to_switch);
-  // Inside a virtual machine the far ends are hidden: then the driver's word on peer-to-peer over NVLink must do.
+  // A virtual machine hides the other ends. Then use the driver's answer on peer-to-peer access over NVLink.
   const bool hidden = a.links->peers.empty() && b.links->peers.empty();
   const bool joined = hidden && nvml.nvlink_between(a.device.pci, b.device.pci);
   return joined ? std::min(a.links->active, b.links->active) : 0;
@@ -103,18 +103,18 @@ int links_between(const Nvml& nvml, const Linked& a, const Linked& b) {
 
 }  // namespace
 
-void ask_for_queues(int devices) {
-  constexpr int of_the_driver = 8, most = 32;  // CUDA C++ Programming Guide, environment variables
+void request_queues(int devices) {
+  constexpr int default_queues = 8, most = 32;  // CUDA C++ Programming Guide, CUDA_DEVICE_MAX_CONNECTIONS
   static int asked = 0;
   asked = std::max(asked, devices);
-  const int wanted = std::clamp(asked, of_the_driver, most);
-  if (wanted > of_the_driver || std::getenv("CUDA_DEVICE_MAX_CONNECTIONS") != nullptr)
+  const int wanted = std::clamp(asked, default_queues, most);
+  if (wanted > default_queues || std::getenv("CUDA_DEVICE_MAX_CONNECTIONS") != nullptr)
     ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", std::to_string(wanted).c_str(), 1);
   ::unsetenv("CUDA_LAUNCH_BLOCKING");
 }
 
 int visible_devices(std::string& reason) {
-  ask_for_queues(listed_gpus());  // before the driver's first call, which reads it
+  request_queues(listed_gpus());  // the first CUDA call reads the variables
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status == cudaSuccess && count > 0) return count;
@@ -127,9 +127,8 @@ int visible_devices(std::string& reason) {
   else if (no_driver || status == cudaErrorNoDevice)
     reason = no_driver ? "no NVIDIA driver" : "no NVIDIA GPU is visible";
   else
-    reason = "the CUDA driver reports: " + words_of(status);
-  // Devices exist and are visible, so the input is valid. Host memory is not measured instead.
-  if (is_of_mps(status)) throw CudaError(reason, status);
+    reason = "the CUDA driver reports: " + error_text(status);
+  if (is_mps_rejection(status)) throw CudaError(reason, status);
   return 0;
 }
 
@@ -230,7 +229,7 @@ void add_reach(Topology& topology, const std::vector<Endpoint>& devices,
       linked(a, b) = topology.links(a, b).value_or(0) > 0;
       any_nvlink = any_nvlink || linked(a, b);
     }
-  // Without NVLink, paths are those of peer access over PCIe.
+  // Without NVLink, the shortest paths use peer access over PCIe.
   topology.min_path = shortest_paths(any_nvlink ? linked : reached);
 }
 

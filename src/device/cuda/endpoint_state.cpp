@@ -11,11 +11,11 @@
 namespace linkmatrix::cuda {
 namespace {
 
-constexpr std::uint64_t host_chunk = 8 * MiB;  // of one thread that fills or compares, at least; whole blocks
+constexpr std::uint64_t host_chunk = 8 * MiB;  // minimum bytes per thread; a multiple of Portion::block_bytes
 
 Lane make_lane(const std::string& where) { return {make_stream(where), make_event(where), make_event(where), {}}; }
 
-/// Page-locks memory for all devices, at the device's own address.
+/// Page-locks memory for all devices. Throws CudaError if devices use another address than the host.
 Registration pin_memory(std::byte* memory, std::uint64_t bytes, const std::string& where) {
   check(cudaHostRegister(memory, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped), where, "cudaHostRegister");
   Registration registration(memory);
@@ -25,7 +25,7 @@ Registration pin_memory(std::byte* memory, std::uint64_t bytes, const std::strin
   return registration;
 }
 
-/// `work(offset, bytes)` over pieces, each on a thread.
+/// Calls work(offset, bytes) for pieces of [0, bytes), each on its own thread.
 template <class Work>
 void in_pieces(std::uint64_t bytes, const Work& work) {
   const std::uint64_t cores = std::max(1u, std::thread::hardware_concurrency());
@@ -49,7 +49,7 @@ void Buffer::reserve(const Endpoint& endpoint, std::uint64_t bytes, HostMemoryKi
     touch_on_device(device_.get(), bytes, endpoint.label);
   } else {
     host_ = HostMemory(bytes, kind.huge);
-    // Pages come from the node of the thread that touches them; several threads, because the kernel clears each page.
+    // Touches new memory with several threads, because the kernel clears each page. Pages are on the threads' node.
     in_pieces(bytes, [&](std::uint64_t at, std::uint64_t piece) {
       const NumaPin pin(endpoint.numa);
       touch_here(host_, at, piece);
@@ -74,8 +74,8 @@ void EndpointState::make_counters() {
   check(cudaMemset(counters.get(), 0, counters_bytes), where(), "cudaMemset");
 }
 
-std::vector<std::exception_ptr> each_at_once(std::span<EndpointState> endpoint_states,
-                                             const std::function<void(EndpointState&)>& work) {
+std::vector<std::exception_ptr> for_each_concurrently(std::span<EndpointState> endpoint_states,
+                                                      const std::function<void(EndpointState&)>& work) {
   std::vector<std::exception_ptr> failures(endpoint_states.size());
   std::vector<std::jthread> threads;
   for (std::size_t i = 0; i < endpoint_states.size(); ++i)

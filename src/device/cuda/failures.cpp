@@ -13,7 +13,7 @@ std::optional<std::string> why_broken(EndpointState& device) {
   if (status == cudaSuccess && !device.lanes.empty()) status = cudaStreamQuery(device.lanes.front().stream.get());
   cudaGetLastError();
   if (status == cudaSuccess || status == cudaErrorNotReady) return std::nullopt;
-  return words_of(status);
+  return error_text(status);
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ void Failures::add(std::size_t copy, CellStatus status, const EndpointState* los
   if (known == failures_.end())
     failures_.push_back({copy, status, endpoint, loss});
   else if (!known->endpoint)
-    known->endpoint = endpoint;  // it was late first, and then its device was found to hang
+    known->endpoint = endpoint;  // the copy was late, and now its device hangs
 }
 
 void Failures::refuse_lost() {
@@ -101,7 +101,7 @@ void await_all(std::vector<Awaited> events, Deadline deadline, Failures& failure
       if (status == cudaErrorNotReady) open.push_back(awaited);
       if (status == cudaErrorNotReady || status == cudaSuccess) continue;
       cudaGetLastError();
-      failures.failed(awaited.copy, words_of(status));
+      failures.failed(awaited.copy, error_text(status));
     }
     if (open.empty()) return;
     if (!given_up && deadline.passed()) {

@@ -12,7 +12,8 @@
 
 namespace linkmatrix::cuda {
 
-/// Collects the failures of the copies of one call, determines the lost devices, and throws CopiesFailed.
+/// Collects the failures of the copies of one back-end call, determines the lost devices, and throws CopiesFailed.
+/// Copies are given by their index in the call.
 class Failures {
  public:
   Failures(const CopyWork& work, std::span<const Copy> copies, std::vector<EndpointState>& endpoint_states)
@@ -20,25 +21,25 @@ class Failures {
 
   bool empty() const { return failures_.empty(); }
 
-  /// Adds the copies of devices that were lost before.
+  /// Adds all copies of devices that were lost before the call.
   void refuse_lost();
-  /// Adds a device that works but has too little memory for these copies.
-  void lacks(const EndpointState& device, const std::string& why, LossKind loss) {
+  /// Adds all copies of a device that works but has too little memory.
+  void lacks_memory(const EndpointState& device, const std::string& why, LossKind loss) {
     fail_all(device, CellStatus::error, why, loss);
   }
-  /// Adds a failed copy, and checks whether the devices of all copies still work.
+  /// Adds a failed copy. Checks whether the devices of all copies still work.
   void failed(std::size_t copy, const std::string& why);
-  /// Adds a common failure: the copies of a device that broke, else all copies.
+  /// Adds a failure without a known copy: all copies of devices that no longer work, else all copies.
   void all_failed(const std::string& why);
-  /// Adds a copy that did not end because its device hangs.
+  /// Adds a copy whose device hangs. The device is lost.
   void hung(std::size_t copy, EndpointState& device);
-  /// Adds a copy that missed the deadline on a working device.
+  /// Adds a copy that missed the deadline. Its device works.
   void late(std::size_t copy);
 
   /// Throws CopiesFailed if there are failures.
   void raise() const;
 
-  /// Runs `work` for one copy on a device, and records its failure.
+  /// Calls work() for one copy. Adds a failure for CudaError (failed) or TimedOut (hung).
   template <class Work>
   void guard(std::size_t copy, EndpointState& device, const Work& work) {
     try {
@@ -50,7 +51,7 @@ class Failures {
     }
   }
 
-  /// Returns the result of the call. A failure without a specific copy becomes CopiesFailed.
+  /// Returns call(). Turns a CudaError into CopiesFailed by all_failed().
   template <class Call>
   auto guard_all(const Call& call) {
     try {
@@ -76,31 +77,32 @@ class Failures {
   std::string why_;
 };
 
-/// Time in which pending work ends after the deadline, or its device hangs.
+/// Time for pending work to end after the deadline. A device that needs longer hangs.
 constexpr std::chrono::seconds settle_time{2};
 
-/// An event that a copy must reach.
+/// An event that marks the end of a copy.
 struct Awaited {
   std::size_t copy;  ///< index of the copy in the call
   EndpointState& on;
   cudaEvent_t event;
 };
 
-/// Polls all events until each has happened or failed, and calls `meanwhile` repeatedly. After the deadline, copies
-/// that end soon are late; devices of the others hang.
+/// Polls all events until each has happened or failed, and calls `meanwhile` between polls. After the deadline, copies
+/// that end within settle_time are late; the devices of the others hang. Adds failures to `failures`.
 void await_all(
     std::vector<Awaited> events, Deadline deadline, Failures& failures, const std::function<void()>& meanwhile = [] {});
 
-/// Runs copies that the driver queues without waiting: all are held by the gate, which opens when the last of them
-/// waits. Events time them; the opening is the common start. Throws CopiesFailed.
+/// Runs copies behind a gate (Timing::gate). The gate opens when all streams wait at it, which is the common start.
+/// CUDA events time the copies. For copies that the driver does not stage (CopyWork::staged). Throws CopiesFailed.
 Timeline run_gated(const CopyWork& work, LaunchGate& gate, std::span<const Copy> copies, Failures& failures,
                    Deadline deadline);
 
-/// Runs copies for which the driver waits inside the call: this thread hands over one transfer of each in turn, and its
-/// clock times them. Throws CopiesFailed.
+/// Runs copies with Timing::in_turn: this thread enqueues one transfer of each copy in turn, and its clock times them.
+/// Throws CopiesFailed.
 Timeline run_in_turn(const CopyWork& work, std::span<const Copy> copies, Failures& failures, Deadline deadline);
 
-/// Runs every copy once, with chains as plain copies over the same path. Failures go into `failures`.
+/// Runs every copy once, for verification. A chain is replaced by a plain copy over its path. Adds failures to
+/// `failures`.
 void copy_once(const CopyWork& work, std::span<const Copy> copies, Failures& failures, Deadline deadline);
 
 }  // namespace linkmatrix::cuda

@@ -14,7 +14,7 @@ namespace linkmatrix::cuda {
 namespace {
 
 constexpr int attempts = 3;
-constexpr std::chrono::seconds arming_time{2};  // until each stream waits; a healthy one does in some µs
+constexpr std::chrono::seconds arming_time{2};  // time until all streams wait at the gate; usually some µs
 
 class GatedRun {
  public:
@@ -44,7 +44,7 @@ class GatedRun {
     return timeline();
   }
 
-  /// Clears flags and the thread at the other end after an attempt that does not count.
+  /// Resets flags and host threads after a discarded attempt.
   void set_up_again() {
     host_sides_.clear();
     for (std::size_t k = 0; k < copies_.size(); ++k)
@@ -53,11 +53,11 @@ class GatedRun {
     failures_.raise();
   }
 
-  /// Copies whose streams were not held in the last attempt.
+  /// Returns the copies whose streams did not wait for the gate in the last attempt.
   const std::vector<std::size_t>& unheld() const { return unheld_; }
 
  private:
-  /// Opens the gate when all streams wait, and in every other case before it returns.
+  /// Enqueues the copies and opens the gate when all streams wait. Also opens it before an early return or exception.
   void enqueue_all() {
     gate_.close();
     const LaunchGate::Opener opener(gate_);
@@ -126,7 +126,7 @@ class GatedRun {
     await_all(std::move(ends), deadline_, failures_);
   }
 
-  /// Every device has its own clock, which starts when the first of its streams continues.
+  /// Returns the times of the copies. Each device has its own clock, whose zero is the first start on the device.
   Timeline timeline() const {
     Timeline timeline;
     timeline.timing = Timing::gate;
@@ -175,9 +175,9 @@ class GatedRun {
   std::vector<double> enqueue_seconds_;
   std::list<Load> loads_;
   std::vector<Awaited> measured_;
-  std::vector<std::pair<LaunchGate::Slot, std::size_t>> slots_;  ///< with the copy that each belongs to
+  std::vector<std::pair<LaunchGate::Slot, std::size_t>> slots_;  ///< each slot and its copy
   std::vector<std::size_t> unheld_;
-  std::map<std::size_t, std::unique_ptr<HostSide>> host_sides_;  ///< by copy
+  std::map<std::size_t, std::unique_ptr<HostSide>> host_sides_;  ///< answering host threads by copy
 };
 
 }  // namespace
@@ -202,8 +202,8 @@ Timeline run_gated(const CopyWork& work, LaunchGate& gate, std::span<const Copy>
 
 HostSide::HostSide(const HandoverPlace& place, const HandoverTerms& terms, bool writes)
     : end_{std::async(std::launch::async, [this, place, terms, writes] {
-        HandoverWatch watch = watch_handovers();  // the device may wait for it before it begins
-        for (; !begun_; look(watch)) std::this_thread::yield();
+        HandoverWatch watch = watch_handovers();  // starts now, because the device may already wait for this thread
+        for (; !begun_; record_poll(watch)) std::this_thread::yield();
         const auto never = [] { return false; };
         return writes ? write_handovers(place, terms, never, watch) : check_handovers(place, terms, never, watch);
       })} {}

@@ -31,11 +31,11 @@ const Refusal* refusal(cudaError_t status) {
 
 }  // namespace
 
-std::string words_of(cudaError_t status) {
+std::string error_text(cudaError_t status) {
   const Refusal* const known = refusal(status);
   return cudaGetErrorString(status) + (known == nullptr ? std::string() : std::string(": ") + known->remedy);
 }
 
-bool is_of_mps(cudaError_t status) { return refusal(status) != nullptr; }
+bool is_mps_rejection(cudaError_t status) { return refusal(status) != nullptr; }
 
 }  // namespace linkmatrix::cuda

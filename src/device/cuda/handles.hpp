@@ -10,13 +10,13 @@
 
 namespace linkmatrix::cuda {
 
-/// Returns CUDA's text for an error, and for errors of MPS also the remedy.
-std::string words_of(cudaError_t status);
+/// Returns CUDA's text for an error; for errors of MPS, also the remedy.
+std::string error_text(cudaError_t status);
 
-/// Returns whether a device exists but MPS rejects this process.
-bool is_of_mps(cudaError_t status);
+/// Returns whether MPS rejects this process.
+bool is_mps_rejection(cudaError_t status);
 
-/// A CUDA call failed, with this status.
+/// A CUDA call failed.
 class CudaError : public DeviceError {
  public:
   CudaError(const std::string& what, cudaError_t status) : DeviceError(what), status_{status} {}
@@ -26,24 +26,25 @@ class CudaError : public DeviceError {
   cudaError_t status_;
 };
 
-/// Throws CudaError "gpu3: cudaMalloc failed: out of memory" unless the status is success.
+/// Throws CudaError, such as "gpu3: cudaMalloc failed: out of memory", unless the status is success. where: label of
+/// the device.
 inline void check(cudaError_t status, const std::string& where, const char* call) {
   if (status == cudaSuccess) return;
-  cudaGetLastError();  // resets the error, which the next launch would report otherwise
-  throw CudaError(where + ": " + call + " failed: " + words_of(status), status);
+  cudaGetLastError();  // resets the error; otherwise the next launch would report it
+  throw CudaError(where + ": " + call + " failed: " + error_text(status), status);
 }
 
-/// Makes a device current in this thread.
+/// Makes a device the current device of this thread.
 inline void use(int ordinal, const std::string& where) { check(cudaSetDevice(ordinal), where, "cudaSetDevice"); }
 
-/// Makes a device current and creates its context. From then on the driver lists this process on the device.
+/// Makes a device current and creates its context. Afterwards the driver lists this process on the device.
 inline void make_context(int ordinal, const std::string& where) {
   use(ordinal, where);
   check(cudaFree(nullptr), where, "context");
 }
 
-/// Owns one CUDA object. `Traits` defines its type and destruction. Errors of the destruction are ignored, because a
-/// failed device reports them at every call.
+/// Owns one CUDA object. Traits: its type `Value` and its function `destroy`. Ignores errors of the destruction,
+/// because a failed device reports an error at every call.
 template <class Traits>
 class Handle {
  public:
@@ -113,7 +114,7 @@ inline Event make_event(const std::string& where) {
   return Event(event);
 }
 
-/// Creates an event without timing, which is cheaper.
+/// Creates an event without timing, which costs less.
 inline Event make_mark(const std::string& where) {
   cudaEvent_t event = nullptr;
   check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), where, "cudaEventCreateWithFlags");

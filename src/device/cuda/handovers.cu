@@ -22,10 +22,10 @@ __device__ void set(std::byte* memory, std::uint64_t at, Word number) {
   SystemWord(word_at(memory, at)).store(number, ::cuda::memory_order_release);
 }
 
-/// Called by one thread. Waits for `number`, or for the end of the rounds. It polls once more after its patience.
+/// Waits for `number`, or for the end of the rounds. Called by one thread. Polls once more after the patience.
 __device__ Wait wait_for(std::byte* memory, std::uint64_t at, Word number, const HandoverTerms& terms,
                          HandoverWatch& watch) {
-  watch.look(nanoseconds());
+  watch.record_poll(nanoseconds());
   std::uint64_t waited_ns = 0;
   const SystemWord word(word_at(memory, at));
   for (;;) {
@@ -33,19 +33,19 @@ __device__ Wait wait_for(std::byte* memory, std::uint64_t at, Word number, const
     if (found == no_more_rounds) return Wait::over;
     if (found >= number) return Wait::seen;
     if (waited_ns > terms.patience_ns) return Wait::never_seen;
-    waited_ns += terms.counted(watch.look(nanoseconds()));
+    waited_ns += terms.counted(watch.record_poll(nanoseconds()));
   }
 }
 
-/// Called by the same thread at the end. Returns whether the block was stopped for so long that the other side may have
-/// stopped waiting.
-__device__ std::uint64_t stood_still(const HandoverTerms& terms, HandoverWatch& watch) {
-  watch.look(nanoseconds());
-  return terms.stands_still(watch.longest_ns) ? 1 : 0;
+/// Returns whether the block was stopped for so long that the other side may have given up. Called by the same thread
+/// at the end.
+__device__ std::uint64_t has_stalled(const HandoverTerms& terms, HandoverWatch& watch) {
+  watch.record_poll(nanoseconds());
+  return terms.has_long_gap(watch.longest_ns) ? 1 : 0;
 }
 
-/// Executed by all threads of the block, with plain stores. The test is whether the release of the flag orders the
-/// stores of the whole block, which met at a barrier before the release.
+/// Writes the data of a round with plain stores of all threads of the block. They meet at a barrier before one thread
+/// sets the flag. The test checks that the release of the flag orders the stores of the whole block.
 __device__ void write_words(std::byte* data, std::uint64_t number, WriteFault fault) {
   const std::uint64_t left_out = fault == WriteFault::drop ? number % handover_words : handover_words;
   for (std::uint32_t word = threadIdx.x; word < handover_words; word += blockDim.x)
@@ -86,7 +86,7 @@ __global__ void write_kernel(HandoverPlace place, HandoverTerms terms, HandoverE
     if (terms.fault == WriteFault::reorder) write_words(data, number, terms.fault);
     answered = round;
   }
-  if (threadIdx.x == 0) *end = {answered, 0, 0, unseen ? 1u : 0u, stood_still(terms, watch)};
+  if (threadIdx.x == 0) *end = {answered, 0, 0, unseen ? 1u : 0u, has_stalled(terms, watch)};
 }
 
 __global__ void check_kernel(HandoverPlace place, HandoverTerms terms, HandoverEnd* end) {
@@ -107,13 +107,13 @@ __global__ void check_kernel(HandoverPlace place, HandoverTerms terms, HandoverE
       atomicAdd(&wrong, mine);
       atomicMin(&first_wrong, static_cast<Word>(round));
     }
-    __syncthreads();  // all have read before the answer lets the other side write
+    __syncthreads();  // all threads have read; the answer lets the other side write
     if (threadIdx.x == 0) set(place.answers, handover_answer_at, number);
     checked = round;
   }
   __syncthreads();
   if (threadIdx.x == 0)
-    *end = {checked, wrong, wrong > 0 ? first_wrong : 0, unseen ? 1u : 0u, stood_still(terms, watch)};
+    *end = {checked, wrong, wrong > 0 ? first_wrong : 0, unseen ? 1u : 0u, has_stalled(terms, watch)};
 }
 
 }  // namespace

@@ -10,16 +10,15 @@
 
 namespace linkmatrix::cuda {
 
-/// One side of a visibility test (core/visibility.hpp), run by the threads of one block, with its result in `end`. Flag
-/// and answer are initially 0. A running kernel never waits longer than the patience, by the device's clock.
+/// The two sides of a visibility test (core/visibility.hpp), each run by one block of threads. end: result, in device
+/// memory. Flag and answer are initially 0. A wait ends after the patience by the device's clock.
 void launch_writer(const HandoverPlace& place, const HandoverTerms& terms, HandoverEnd* end, cudaStream_t stream);
 void launch_checker(const HandoverPlace& place, const HandoverTerms& terms, HandoverEnd* end, cudaStream_t stream);
 
-/// Loads the kernels on the current device, so that no launch waits for loading.
+/// Loads the kernels on the current device. See load_kernels().
 void load_handover_kernels();
 
-/// The host side of a visibility test: a thread of this process. It starts when `begin` is called, at the latest at
-/// destruction.
+/// The host side of a visibility test: a thread that waits for begin() and then runs. The destructor begins and waits.
 class HostSide {
  public:
   HostSide(const HandoverPlace& place, const HandoverTerms& terms, bool writes);
@@ -28,7 +27,7 @@ class HostSide {
   HostSide& operator=(const HostSide&) = delete;
 
   void begin() { begun_ = true; }
-  /// Waits for the end, which the terms bound.
+  /// Waits for the end and returns the result. The terms limit the time.
   HandoverEnd end() { return end_.get(); }
 
  private:

@@ -7,13 +7,13 @@
 namespace linkmatrix::cuda {
 namespace {
 
-constexpr double longest_batch = 5;  // seconds; a healthy one takes some 10 ms
+constexpr double longest_batch = 5;  // seconds; usually about 10 ms
 
 }  // namespace
 
 std::vector<Heated> Heaters::heat(std::span<EndpointState> devices, double seconds, std::optional<int> flips,
                                   Deadline deadline) {
-  if (!expected_) expected_ = expected_sum(Heater::n);
+  if (!expected_) expected_ = expected_checksum(Heater::n);
   std::vector<Heated> heated;
   for (int device = 0; device < static_cast<int>(devices.size()); ++device) {
     const EndpointState& endpoint_state = devices[static_cast<std::size_t>(device)];

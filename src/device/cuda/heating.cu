@@ -38,7 +38,7 @@ __global__ void sum_kernel(const float* product, std::uint64_t elements, unsigne
   std::uint64_t mine = 0;
   for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < elements;
        i += std::uint64_t{gridDim.x} * blockDim.x)
-    mine += heating_share(i, __float_as_uint(product[i]));
+    mine += checksum_term(i, __float_as_uint(product[i]));
   atomicAdd(sum, static_cast<unsigned long long>(mine));
 }
 

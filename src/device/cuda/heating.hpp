@@ -8,22 +8,22 @@
 
 namespace linkmatrix::cuda {
 
-/// Heats one device in its own stream: batches of matrix products (core/heating.hpp), each followed by a copy through
-/// its memory. Allocates its memory; throws CudaError if the device has too little.
+/// Heats one device in its own stream by batches of matrix products (core/heating.hpp), each followed by a copy inside
+/// its memory.
 class Heater {
  public:
-  static constexpr std::uint32_t n = 1024;             ///< rows of a matrix; one product is 2 GFLOP
+  static constexpr std::uint32_t n = 1024;             ///< rows of a matrix; one product has 2 GFLOP
   static constexpr std::size_t batch = 32;             ///< products per batch
   static constexpr std::uint64_t streamed = 64 << 20;  ///< bytes copied after each batch
 
-  /// where: label of the device, for messages.
+  /// Allocates about 140 MiB on the device. Throws CudaError if it has too little. where: label of the device.
   Heater(int ordinal, std::string where);
 
-  /// Enqueues a batch. flip: simulates a bit flip in its first product.
+  /// Enqueues a batch. flip: whether to simulate a bit flip in its first product.
   void enqueue(bool flip);
   /// Returns whether the batch has ended.
   bool is_done() const;
-  /// Returns the number of products of the ended batch whose checksum is not `expected`.
+  /// Returns the number of products in the ended batch with another checksum than `expected`.
   std::uint64_t wrong(std::uint64_t expected) const;
 
  private:

@@ -11,22 +11,22 @@
 namespace linkmatrix::cuda {
 namespace {
 
-constexpr int unroll = 8;  // independent 16-byte loads in flight for each thread
+constexpr int unroll = 8;  // independent 16-byte loads per thread
 
-constexpr int bulk_stages = 8;  // in shared memory
+constexpr int bulk_stages = 8;  // number of chunks in shared memory
 
-/// Order of bulk copies through the buffers.
+/// Order in which bulk copies traverse the buffers.
 struct BulkPath {
-  std::uint32_t chunk;  ///< bytes of one copy
-  bool contiguous;      ///< each block has its own piece of the buffer; otherwise the blocks take turns
+  std::uint32_t chunk;  ///< bytes per bulk copy
+  bool contiguous;      ///< true: each block has its own piece of the buffer; false: chunks are interleaved
 
   std::size_t shared() const { return bulk_stages * (chunk + sizeof(std::uint64_t)); }
 };
 constexpr BulkPath turns{16 * 1024, false}, pieces{8 * 1024, true};
 constexpr int blocks_of_pieces = 16;
 
-/// On two H200 over NVLink 4, 2026-11-21: 16 blocks write 371.8 GB/s in pieces of their own (a power of two apart), 350
-/// in turns; with any other number of blocks, and for reads, turns are as good or better.
+/// Measured on two H200 over NVLink 4, 2026-11-21: 16 blocks write 371.8 GB/s with contiguous pieces (a power of two
+/// apart) and 350 GB/s interleaved. For other numbers of blocks, and for reads, interleaving is as fast or faster.
 BulkPath bulk_path(Direction direction, int blocks) {
   return direction == Direction::write && blocks == blocks_of_pieces ? pieces : turns;
 }
@@ -35,17 +35,17 @@ struct Shape {
   int blocks, threads;
 };
 
-// The best of 460 on two H200 over NVLink 4, 512 MiB, 2026-11-21: write 371.4 GB/s with 1056 × 1024, read 376.0 with
-// 132 × 1024; bulk writes 372.0 with 264 blocks and reads 376.4 with 32. Nothing passes that: packets of 128 bytes are
-// the limit. Host memory needs few blocks, and two kernels at once must fit on the device.
+// The best of 460 shapes on two H200 over NVLink 4, 512 MiB, 2026-11-21: write 371.4 GB/s with 1056 × 1024, read 376.0
+// with 132 × 1024; bulk writes 372.0 with 264 blocks and reads 376.4 with 32. Packets of 128 bytes limit all of them.
+// Host memory: few blocks fill the path, and two concurrent kernels must fit on the device.
 constexpr Shape shape_of(Kernel kernel, Direction direction, bool host_memory) {
   if (kernel == Kernel::bulk) return direction == Direction::write ? Shape{264, 32} : Shape{32, 32};
   if (host_memory) return {128, 256};
   return direction == Direction::write ? Shape{1056, 1024} : Shape{132, 1024};
 }
 
-/// Returns the requested shape, or the best known one. Blocks without work are not launched, because they would
-/// dominate the latency of a small copy.
+/// Returns the requested shape, or the tuned one. Omits blocks without work, because they would dominate the latency of
+/// a small copy.
 Shape shape_for(const KernelCopy& copy, Kernel kernel) {
   Shape shape = shape_of(kernel, copy.direction, copy.host_memory);
   if (copy.blocks > 0) shape.blocks = copy.blocks;
@@ -88,7 +88,7 @@ struct NonCached {
   static __device__ void store(uint4* to, uint4 value) { __stcg(to, value); }
 };
 
-/// Whole vectors of 16 bytes of a copy; the bytes before and after are its edges.
+/// Splits a copy into whole vectors of 16 bytes and the bytes before and after them (edges).
 struct Body {
   std::uint64_t begin, bytes;
 };
@@ -106,9 +106,9 @@ __device__ void copy_edges(std::byte* destination, const std::byte* source, std:
   if (after < bytes) destination[after] = source[after];
 }
 
-/// A block takes tiles of blockDim × unroll vectors; each thread has `unroll` loads in flight before the first store.
-/// With each repeat it takes those of its neighbour, which ran on another multiprocessor: the caches of all of them
-/// hold 33 MB on an H200, and its own would answer a cached load in the place of the link (32 MiB read at 474 GB/s).
+/// Each block copies tiles of blockDim × unroll vectors. Each thread issues `unroll` loads before its first store. In
+/// each repeat a block takes the tiles of its neighbour, which ran on another multiprocessor. Otherwise its L1 cache
+/// would answer cached loads instead of the link (on H200, L1 caches hold 33 MB, and 32 MiB were read at 474 GB/s).
 template <class Access>
 __global__ void copy_kernel(std::byte* destination, const std::byte* source, std::uint64_t bytes, int repeats) {
   const Body body = body_of(destination, bytes);
@@ -129,12 +129,13 @@ __global__ void copy_kernel(std::byte* destination, const std::byte* source, std
         for (std::uint64_t at = first; at < vectors; at += blockDim.x) Access::store(to + at, Access::load(from + at));
       }
     }
-    asm volatile("" ::: "memory");  // copied data must be loaded and stored again
+    asm volatile("" ::: "memory");  // prevents the compiler from removing repeated copies
   }
   copy_edges(destination, source, bytes, body);
 }
 
-/// One thread of each block moves chunks global → shared → global by bulk asynchronous copies (cp.async.bulk).
+/// One thread per block copies chunks from global to shared to global memory by bulk asynchronous copies
+/// (cp.async.bulk).
 __global__ void bulk_copy_kernel(std::byte* destination, const std::byte* source, std::uint64_t bytes, int repeats,
                                  BulkPath path) {
 #if __CUDA_ARCH__ >= 900
@@ -183,7 +184,7 @@ __global__ void bulk_copy_kernel(std::byte* destination, const std::byte* source
                    : "memory");
       asm volatile("cp.async.bulk.commit_group;" ::: "memory");
       if (i + bulk_ahead < total) {
-        // The stage of chunk i + ahead held chunk i + ahead − stages: its store must have been read out.
+        // The stage of chunk i + ahead contained chunk i + ahead − stages, whose store must have read it.
         asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(bulk_stages - bulk_ahead) : "memory");
         load(i + bulk_ahead);
       }
@@ -194,7 +195,7 @@ __global__ void bulk_copy_kernel(std::byte* destination, const std::byte* source
 #endif
 }
 
-/// Words of the pattern that can be accessed whole: none where the memory does not begin at one.
+/// Returns the number of whole pattern words; 0 if the memory is not aligned to a word of the pattern.
 __device__ std::uint64_t whole_words(const std::byte* memory, std::uint64_t bytes) {
   return reinterpret_cast<std::uintptr_t>(memory) % sizeof(std::uint64_t) == 0 ? bytes / sizeof(std::uint64_t) : 0;
 }
@@ -209,8 +210,8 @@ __global__ void fill_kernel(std::byte* memory, std::uint64_t bytes, std::uint64_
 
 constexpr unsigned check_threads = 256;
 
-/// Whole words by blocks of Portion::block_bytes, one for all threads of a block; the bytes before and after them by
-/// the first block. Where the memory begins at no word of the pattern, every byte alone.
+/// Compares blocks of Portion::block_bytes, each by all threads of a block. The first block also compares the bytes
+/// before and after the whole words. Unaligned memory is compared byte by byte.
 __global__ void check_kernel(const std::byte* memory, std::uint64_t bytes, std::uint64_t seed, std::uint64_t ahead,
                              Portion portion, CheckCounters* counters) {
   constexpr std::uint64_t word = sizeof(std::uint64_t), block_words = Portion::block_bytes / word;

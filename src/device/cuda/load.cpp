@@ -5,7 +5,7 @@
 namespace linkmatrix::cuda {
 namespace {
 
-constexpr std::size_t most_queued = 128;  // a queue that is full blocks the host, behind a closed gate for ever
+constexpr std::size_t most_queued = 128;  // a full queue blocks the host, behind a closed gate forever
 constexpr int most_ahead = 64;
 
 }  // namespace
@@ -31,7 +31,7 @@ void Load::enqueue_first() {
 }
 
 /// Returns whether all queued work is done.
-bool Load::look() {
+bool Load::poll() {
   while (done_ < enqueued_) {
     const cudaError_t status = cudaEventQuery(placed_.lane.marks[static_cast<std::size_t>(done_) % most_queued].get());
     if (status == cudaErrorNotReady) break;
@@ -42,7 +42,8 @@ bool Load::look() {
   return done_ == enqueued_;
 }
 
-/// Adds the idle time until now. The result is an upper limit, because the load may have been busy after the last poll.
+/// Adds the time since the last poll as idle time. An upper limit, because the load may have been busy for a part of
+/// it.
 void Load::count_idle() {
   idle_seconds_ += seconds_since(busy_until_);
   busy_until_ = Clock::now();
@@ -50,13 +51,13 @@ void Load::count_idle() {
 
 void Load::enqueue_in_turn() {
   const bool first = enqueued_ == 0;
-  if (!first && look()) count_idle();
-  enqueue_one();  // it may do the whole copy before it returns
-  if (first || look()) begin();
+  if (!first && poll()) count_idle();
+  enqueue_one();  // may copy before it returns
+  if (first || poll()) begin();
 }
 
 void Load::top_up() {
-  const bool idle = look();
+  const bool idle = poll();
   while (enqueued_ - done_ < ahead_) enqueue_one();
   if (!idle) return;
   count_idle();

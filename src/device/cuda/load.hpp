@@ -5,10 +5,10 @@
 
 namespace linkmatrix::cuda {
 
-/// A background copy: transfers that are queued one after the other while measured copies run.
+/// A background copy: keeps enough transfers queued to load its path while other copies are measured.
 class Load {
  public:
-  /// Creates events, so it must not be called behind a closed gate.
+  /// Creates events, which would block behind a closed gate. copy: index of the copy in the call.
   Load(const CopyWork& work, std::size_t copy, const PlacedCopy& placed);
 
   /// Returns the index of the copy in the call.
@@ -17,33 +17,33 @@ class Load {
   EndpointState& on() const { return placed_.on; }
 
   void enqueue_one();
-  /// Enqueues the first transfers, behind a gate.
+  /// Enqueues the first transfers behind the gate.
   void enqueue_first();
-  /// Enqueues the next of copies that are started in turn; the first one starts the load.
+  /// Enqueues the next transfer with Timing::in_turn. The first call starts the load.
   void enqueue_in_turn();
-  /// Marks the start of the measured copies. From then on the path must be busy.
+  /// Begins to count idle time, at the start of the measured copies.
   void begin() { busy_until_ = Clock::now(); }
   /// Enqueues enough transfers to keep the path busy. Call it repeatedly.
   void top_up();
 
   int transfers() const { return enqueued_; }
-  /// Returns the longest time that the path may have been idle, in seconds.
+  /// Returns an upper limit of the time in seconds during which the path was idle.
   double idle_seconds() const { return idle_seconds_; }
 
  private:
-  bool look();
+  bool poll();
   void count_idle();
 
   const CopyWork& work_;
   std::size_t copy_;
   PlacedCopy placed_;
-  int enqueued_ = 0, done_ = 0;
-  int ahead_ = 2;  ///< number of queued transfers, including the current one
+  int enqueued_ = 0, done_ = 0;  ///< numbers of transfers
+  int ahead_ = 2;                ///< number of queued transfers, including the current one
   Clock::time_point busy_until_{};
   double idle_seconds_ = 0;
 };
 
-/// Sets the time of a load. Gaps shorten the load.
+/// Sets the CopyTime of a load. measured_end: end of the measured copies. Idle time shortens the span.
 void count_load(const Load& load, double measured_end, CopyTime& time);
 
 }  // namespace linkmatrix::cuda

@@ -56,10 +56,10 @@ using Named = std::pair<T, const char*>;
 
 constexpr std::array<Named<int>, 2> ecc_kinds{{{0, "ecc_corrected"}, {1, "ecc_uncorrected"}}};
 constexpr std::array<Named<int>, 3> link_errors{{{0, "nvlink_replay"}, {1, "nvlink_recovery"}, {2, "nvlink_crc_flit"}}};
-// Bits that a link corrects are not read: healthy H200 correct hundreds in 15 s without one replay, and each counter of
-// a link takes the driver 0.6 ms.
+// Counters of corrected bits are not read: healthy H200 correct hundreds in 15 s without a replay, and the driver takes
+// 0.6 ms per counter and link.
 
-/// Idle clocks, clocks set by a user and synchronised boost limit no copy.
+/// Throttle reasons that slow copies. Idle clocks, user-defined clocks and synchronised boost do not.
 constexpr std::array<Named<unsigned long long>, 5> throttles{{{0x04, "power cap"},
                                                               {0x08, "hardware slowdown"},
                                                               {0x20, "too warm (software)"},
@@ -69,7 +69,7 @@ constexpr std::array<Named<unsigned long long>, 5> throttles{{{0x04, "power cap"
 struct Reading {
   const char* name;
   const char* function;
-  int argument;  ///< of the kind of clock or sensor; -1: the function takes none
+  int argument;  ///< number of the clock or sensor; -1: the function takes no argument
   double scale;
 };
 constexpr std::array<Reading, 6> all_readings{{{"sm_clock_mhz", "nvmlDeviceGetClockInfo", 1, 1},

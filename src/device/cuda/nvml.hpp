@@ -14,8 +14,8 @@ namespace linkmatrix::cuda {
 /// Returns whether two PCI ids denote one device, such as "0000:1b:00.0" and "00000000:1B:00.0".
 bool same_device(const std::string& pci_a, const std::string& pci_b);
 
-/// NVML, the driver's management library, loaded at run time. Every result is optional, because the library can be
-/// missing, old, or without answers in a virtual machine.
+/// NVML, the driver's management library, loaded at run time. Devices are given by PCI id. Results are absent if the
+/// library is missing or old, or if a virtual machine hides them.
 class Nvml {
  public:
   Nvml();
@@ -25,10 +25,10 @@ class Nvml {
 
   std::optional<std::string> driver_version() const;
 
-  /// Other ends of a device's active NVLinks.
+  /// Active NVLinks of a device.
   struct Links {
-    int active = 0;
-    int to_switch = 0;
+    int active = 0;                  ///< number of active links
+    int to_switch = 0;               ///< number of links to NVSwitches
     std::vector<std::string> peers;  ///< PCI ids of the GPUs at the other ends, one per direct link
   };
   std::optional<Links> links(const std::string& pci) const;
@@ -45,36 +45,36 @@ class Nvml {
   /// Returns the PCI ids of these devices, by NVML's numbers; "" for devices that do not answer.
   std::vector<std::string> pcis() const;
 
-  /// Returns the identity of the component: "serial", "vbios", "board", "firmware" (of the InfoROM), as far as known.
+  /// Returns the identity of the component: "serial", "vbios", "board", "firmware" (of the InfoROM). Unknown facts are
+  /// absent.
   std::map<std::string, std::string> part(const std::string& pci) const;
 
-  /// Returns settings and state that limit copies and are constant during a run: "ecc", "mig", "fabric_state" …, as far
-  /// as known.
+  /// Returns settings and state that do not change during a run: "ecc", "mig", "fabric_state" … Unknown facts are
+  /// absent.
   std::map<std::string, std::string> state(const std::string& pci) const;
 
-  /// Returns the fabric facts of `state`: "fabric_state", "fabric_clique", "fabric_cluster" …
+  /// Returns the facts of state() about the NVLink fabric: "fabric_state", "fabric_clique", "fabric_cluster" …
   std::map<std::string, std::string> fabric(const std::string& pci) const;
 
-  /// Returns the NVLink domain of a device that spans nodes, as "<cluster UUID>.<clique>". Returns "" without a domain,
-  /// or before the fabric manager has registered the device.
+  /// Returns the multi-node NVLink domain of a device as "<cluster UUID>.<clique>"; "" without a domain, or before the
+  /// fabric manager has registered the device.
   std::string domain(const std::string& pci) const;
 
   /// Returns the number of the module on a board with several modules.
   std::optional<unsigned> module(const std::string& pci) const;
 
-  /// Returns the processes that hold a device's memory, "process 1234 (python3) holds 139.2 GiB, …"; "" if there are
-  /// none or if unknown.
+  /// Returns "process 1234 (python3) holds 139.2 GiB, …" for the processes that hold a device's memory; "" if there are
+  /// none or if they are unknown.
   std::string memory_holders(const std::string& pci) const;
 
-  /// Returns the processes with a context on a device, sorted by their memory.
+  /// Returns the processes with a context on a device, the largest memory first.
   DeviceProcesses processes(const std::string& pci) const;
 
-  /// Returns the device memory used by compute contexts in bytes, without memory of the driver and of a desktop.
-  /// Nothing with an old driver, which does not separate reserved memory, in MIG mode, and if the operating system also
-  /// allocates device memory.
+  /// Returns the bytes of device memory that compute contexts use, without memory reserved by the driver. Nothing if
+  /// the driver does not report reserved memory, in MIG mode, and if the operating system also allocates device memory.
   std::optional<std::uint64_t> memory_used(const std::string& pci) const;
 
-  /// Returns the size of the device memory in bytes. Nothing with an old driver.
+  /// Returns the size of the device memory in bytes; nothing with an old driver.
   std::optional<std::uint64_t> memory_total(const std::string& pci) const;
 
   /// Returns whether the driver offers peer-to-peer access between two devices, over any path.
@@ -83,24 +83,24 @@ class Nvml {
   /// Returns whether the driver offers peer-to-peer access over NVLink.
   bool nvlink_between(const std::string& pci_a, const std::string& pci_b) const;
 
-  /// Returns PIX, PXB, PHB, NODE or SYS: the worst hop of the PCIe path, as in nvidia-smi.
+  /// Returns PIX, PXB, PHB, NODE or SYS: the longest hop of the PCIe path, as in nvidia-smi.
   std::optional<std::string> pcie_class(const std::string& pci_a, const std::string& pci_b) const;
 
-  /// Returns generation and width of a device's PCIe slot, the maximum of both ends.
+  /// PCIe link of a device: the maximum that both the device and its slot support.
   struct Pcie {
     int generation, width;
   };
   std::optional<Pcie> pcie(const std::string& pci) const;
 
-  /// Returns counters, which only increase, and readings of a device, as far as known. NVLink counters are sums over
-  /// all links.
+  /// Returns counters, which only increase, and readings of a device. Unknown values are absent. NVLink counters are
+  /// sums over all links.
   std::map<std::string, double> counters(const std::string& pci) const;
   std::map<std::string, double> readings(const std::string& pci) const;
 
   /// Returns the current throttle reasons of a device.
   std::vector<std::string> throttle_reasons(const std::string& pci) const;
 
-  /// Starts the collection of Xid events; false if the driver offers none.
+  /// Starts the collection of Xid events. Returns false if the driver offers none.
   bool watch_events(const std::vector<std::string>& pcis);
   /// Returns the Xid numbers since the last call, with the index of the device in watch_events().
   std::vector<std::pair<std::size_t, int>> take_events();

@@ -1,6 +1,6 @@
 #pragma once
 
-/// The few declarations of nvml.h that several sources use: the header is not everywhere where the compiler is.
+// Declarations of nvml.h that several sources use. The header itself is not installed with every compiler.
 namespace linkmatrix::cuda::nvml {
 
 using Device = void*;

@@ -23,7 +23,7 @@ struct FabricInfo {  // nvmlGpuFabricInfo_v2_t
 constexpr unsigned fabric_version = static_cast<unsigned>(sizeof(FabricInfo)) | 2U << 24;
 using AskFabric = int(Device, FabricInfo*);
 
-/// Two bits of the health mask each: 1 is true, 2 false, 0 not supported.
+/// Facts with two bits each in the health mask: 1 true, 2 false, 0 not supported.
 constexpr std::array<std::pair<const char*, int>, 4> fabric_health{{{"fabric_bandwidth_degraded", 0},
                                                                     {"fabric_route_recovery", 2},
                                                                     {"fabric_route_unhealthy", 4},
@@ -52,10 +52,10 @@ std::map<std::string, std::string> Nvml::fabric(const std::string& pci) const {
   info.version = fabric_version;
   if (ask == nullptr || !handle || ask(*handle, &info) != success) return found;
   found["fabric_state"] = info.state < states.size() ? states[info.state] : std::to_string(info.state);
-  if (info.state != completed) return found;  // before, the other fields are not set
+  if (info.state != completed) return found;  // otherwise the other fields are not set
   found["fabric_status"] = std::to_string(info.status);
   found["fabric_clique"] = std::to_string(info.clique);
-  // the switches of a single node have no cluster: all bytes are 0
+  // on a single node, all bytes of the cluster are 0
   if (std::ranges::any_of(info.cluster, [](unsigned char byte) { return byte != 0; }))
     found["fabric_cluster"] = cluster_text(info.cluster);
   for (const auto& [name, bit] : fabric_health)

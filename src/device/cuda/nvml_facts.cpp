@@ -42,9 +42,10 @@ constexpr unsigned long long not_available = ~0ULL;
 struct Field {
   unsigned id, scope;
 };
-constexpr unsigned most_links_with_fields = 12;  // the fields of single links end there
+constexpr unsigned most_links_with_fields = 12;  // NVML has separate fields only for the first 12 links
 
-/// Fields with the rate of a link, newest first: by the link's number, or in a separate field.
+/// Fields with the rate of a link, the newest first. The link is selected by the scope, or by a separate field per
+/// link.
 std::array<Field, 2> rate_fields(unsigned link) {
   constexpr unsigned by_number = 164, of_link_0 = 84, of_link_6 = 132, in_first_block = 6;
   return {{{by_number, link}, {link < in_first_block ? of_link_0 + link : of_link_6 + link - in_first_block, 0}}};

@@ -4,7 +4,7 @@
 #include "device/cuda/nvml.hpp"
 #include "device/cuda/nvml_declarations.hpp"
 
-// Settings and state of a device from NVML: what a user may have changed, or what waits for a reset.
+// Settings and state of a device from NVML that a user may have changed, or that change with the next reset.
 namespace linkmatrix::cuda {
 namespace {
 
@@ -30,7 +30,7 @@ std::string compute_mode(unsigned mode) {
 struct One {
   const char* name;
   const char* function;
-  int argument;  ///< of the kind of clock; -1: the function takes none
+  int argument;  ///< number of the clock; -1: the function takes no argument
   std::string (*word)(unsigned);
 };
 constexpr std::array<One, 12> ones{{{"power_limit_w", "nvmlDeviceGetPowerManagementLimit", -1, watts},
@@ -46,7 +46,7 @@ constexpr std::array<One, 12> ones{{{"power_limit_w", "nvmlDeviceGetPowerManagem
                                     {"compute_mode", "nvmlDeviceGetComputeMode", -1, compute_mode},
                                     {"persistence", "nvmlDeviceGetPersistenceMode", -1, on_or_off}}};
 
-/// A mode now, and that after the next reset.
+/// A mode now and after the next reset.
 struct Mode {
   const char *name, *pending, *function;
 };

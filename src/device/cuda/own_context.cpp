@@ -12,10 +12,10 @@
 namespace linkmatrix::cuda {
 namespace {
 
-/// Returns whether this process, or a library in it such as MPI, already has a context on the device; true if the
-/// driver does not report it.
+/// Returns whether this process already has a context on the device, such as one of MPI; true if the driver does not
+/// report it.
 bool has_context(int ordinal) {
-  void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);  // stays open: the runtime has it too
+  void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);  // stays open, as in the CUDA runtime
   void* const address = library == nullptr ? nullptr : ::dlsym(library, "cuDevicePrimaryCtxGetState");
   unsigned flags = 0;
   int active = 1;

@@ -7,8 +7,8 @@
 
 namespace linkmatrix::cuda {
 
-/// Creates a context on a device and finds this process in the driver's list. device: number of the device for
-/// `source`. Throws CudaError if the context cannot be created.
+/// Creates a context on a device and finds this process in the driver's list (find_own_process). ordinal, where: CUDA
+/// ordinal and label of the device. device: its index for `source`. Throws CudaError if the context cannot be created.
 OwnProcess make_own_context(int ordinal, const std::string& where, DeviceUseSource& source, std::size_t device);
 
 }  // namespace linkmatrix::cuda

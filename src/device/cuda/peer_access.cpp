@@ -13,7 +13,7 @@ namespace {
 
 std::string text(PeerPair pair) { return "gpu" + std::to_string(pair.first) + "->gpu" + std::to_string(pair.second); }
 
-/// Makes the call with the pair's first device as the current one.
+/// Makes a call with the pair's first device current.
 template <class Call>
 cudaError_t on_device(PeerPair pair, const Call& call) {
   cudaError_t status = cudaSetDevice(pair.first);
@@ -45,7 +45,7 @@ void PeerAccess::prepare(const std::map<PeerPair, bool>& wanted) {
   std::map<int, std::vector<std::pair<PeerPair, bool>>> changes;
   for (const auto& [pair, on] : wanted)
     if (is_on(pair) != on) changes[pair.first].emplace_back(pair, on);
-  for (const auto& change : changes) on_[change.first];  // no thread may change the map itself
+  for (const auto& change : changes) on_[change.first];  // inserts keys before threads use the map
   std::vector<std::jthread> threads;
   for (const auto& [device, mine] : changes)
     threads.emplace_back([this, &mine = mine] {

@@ -57,13 +57,13 @@ std::map<int, std::string> Reservation::shortages(const FreeMemory& free, std::u
     ++devices;
     const std::uint64_t more = missing(endpoint), there = more > 0 ? free(at) : 0;
     if (more > there)
-      found[endpoint] = "the buffers need " + mebibytes(more) + " on " + at.where() + ", where " + mebibytes(there) +
+      found[endpoint] = "the buffers need " + mebibytes(more) + " on " + at.where() + ", but only " + mebibytes(there) +
                         " are free" + holders(at);
   }
   constexpr auto remedy = ": use a smaller --size";
   if (devices > 0 && found.size() == devices) throw BadInput(found.begin()->second + remedy);
   if (on_host > free_on_host)
-    throw BadInput("the buffers need " + mebibytes(on_host) + " in host memory, where " + mebibytes(free_on_host) +
+    throw BadInput("the buffers need " + mebibytes(on_host) + " of host memory, but only " + mebibytes(free_on_host) +
                    " are available" + remedy);
   return found;
 }

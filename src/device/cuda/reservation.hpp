@@ -13,26 +13,27 @@
 
 namespace linkmatrix::cuda {
 
-/// Buffers of all copies, and whether memory suffices. Checked before any allocation, because page-locking takes about
-/// a second per few GiB.
+/// Determines the buffers that copies need, and whether memory suffices. Checked before any allocation, because
+/// page-locking takes about a second per few GiB.
 class Reservation {
  public:
   Reservation(std::span<const Copy> copies, std::vector<EndpointState>& endpoint_states);
 
-  /// Returns the bytes that an endpoint needs in addition to its present buffers.
+  /// Returns the bytes that an endpoint must allocate in addition to its present buffers.
   std::uint64_t missing(int endpoint) const;
 
-  /// Free bytes of a device.
+  /// Returns the free bytes of a device.
   using FreeMemory = std::function<std::uint64_t(const EndpointState&)>;
-  /// "; process 12 (python3) holds 139.2 GiB", or nothing.
+  /// Returns "; process 12 (python3) holds 139.2 GiB", or "".
   using Holders = std::function<std::string(const EndpointState&)>;
 
-  /// Returns why devices cannot allocate their buffers, by endpoint. Throws BadInput if no device can, or if the host
-  /// cannot.
+  /// Returns a reason for each device that cannot allocate its buffers. Throws BadInput if no device can, or if host
+  /// memory is insufficient. free_on_host: bytes.
   std::map<int, std::string> shortages(const FreeMemory& free, std::uint64_t free_on_host,
                                        const Holders& holders) const;
 
-  /// Allocates the buffers of one endpoint. Replaced buffers are freed first, or moved to `kept` if given.
+  /// Allocates the buffers of one endpoint. Frees replaced buffers first; if `kept` is not null, moves them there
+  /// instead.
   void make(int endpoint, HostMemoryKind kind, std::vector<Buffer>* kept) const;
 
  private:

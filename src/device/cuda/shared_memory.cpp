@@ -11,7 +11,6 @@
 namespace linkmatrix::cuda {
 namespace {
 
-constexpr std::uint64_t least_bytes = 2 * MiB;  // smaller ones of cudaMalloc share a piece of memory, and its handle
 constexpr auto fabric_handle = static_cast<CUmemAllocationHandleType>(8);  // CU_MEM_HANDLE_TYPE_FABRIC of CUDA 12.3
 
 /// Entry points of the driver, looked up at run time, so that the program starts without a driver.
@@ -37,7 +36,7 @@ struct Driver {
     complete = complete && function != nullptr;
   }
 
-  void* library;  ///< stays open: the runtime has it too
+  void* library;  ///< stays open, as in the CUDA runtime
   bool complete = true;
   decltype(cuMemCreate)* create;
   decltype(cuMemRelease)* release;
@@ -59,7 +58,7 @@ const Driver& driver() {
   return driver;
 }
 
-/// Explanations that the driver's error names lack.
+/// Adds an explanation to the driver's error name.
 std::string advice(HandleKind kind) {
   if (kind != HandleKind::fabric) return "";
   return "; fabric handles need NVLink switches and an IMEX channel, a device file under"
@@ -105,7 +104,7 @@ using Allocation = Handle<AllocationTraits>;
 
 class SharedMemory::Mapping {
  public:
-  /// Takes the memory over, and maps it for the device.
+  /// Takes ownership of the memory and maps it for the device.
   Mapping(Allocation memory, std::uint64_t bytes, int ordinal, const std::string& where)
       : memory_{std::move(memory)}, bytes_{bytes} {
     require(driver().reserve(&address_, bytes, 0, 0, 0), where, "cuMemAddressReserve");
@@ -200,7 +199,7 @@ SharedMemory SharedMemory::make(std::uint64_t bytes, HandleKind kind, int ordina
   memory.kind_ = kind;
   memory.where_ = where;
   if (kind == HandleKind::ipc) {
-    memory.bytes_ = std::max(bytes, least_bytes);
+    memory.bytes_ = std::max(bytes, least_shared_bytes);
     memory.own_ = make_device_memory(memory.bytes_, where);
     return memory;
   }

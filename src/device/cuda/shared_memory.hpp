@@ -14,43 +14,42 @@
 
 namespace linkmatrix::cuda {
 
-/// Kind of handle by which another process maps a device's memory.
+/// Type of handle by which another process maps device memory.
 enum class HandleKind : int {
-  fd,      ///< a file descriptor of the virtual memory API: inside a node
-  fabric,  ///< a fabric handle of it: also between nodes that share NVLink; needs an IMEX channel (not tried by us)
-  ipc      ///< CUDA IPC: inside a node, of memory that any library takes
+  fd,      ///< file descriptor of CUDA's virtual memory API: inside a node
+  fabric,  ///< fabric handle of the same API: also between nodes with common NVLink; needs an IMEX channel (untested)
+  ipc      ///< CUDA IPC: inside a node; plain memory that every library accepts
 };
 
-/// Description of shared memory for another process: plain data.
+/// Description of shared memory for another process. Trivially copyable.
 struct ShareHandle {
   HandleKind kind = HandleKind::fd;
   std::uint64_t bytes = 0;
-  DescriptorKey descriptor{};            ///< of kind fd
-  std::array<unsigned char, 64> data{};  ///< of the other kinds, the driver's own
+  DescriptorKey descriptor{};            ///< for fd
+  std::array<unsigned char, 64> data{};  ///< for fabric and ipc: handle of the driver
 };
 static_assert(std::is_trivially_copyable_v<ShareHandle> && sizeof(cudaIpcMemHandle_t) == 64);
 
-/// Smallest allocation to share. Smaller allocations share a piece of memory, and their handles would share it too.
+/// Minimum size of a shared allocation. Smaller ones would lie in a common block, whose handle would share all of it.
 constexpr std::uint64_t least_shared_bytes = 2 * MiB;
 
-/// Memory of a device that other processes can map, or another process' mapped here. Made by plain allocations: neither
-/// managed nor multicast.
+/// Device memory that is shared with other processes: created here, or created elsewhere and mapped here.
 ///
-/// Its bytes live until the last process has let go of them, but those of kind ipc die with their maker: close all
-/// others before it.
+/// fd, fabric: the memory is freed when the last process releases it. ipc: the memory is freed by its creator, so the
+/// other processes must release it first.
 class SharedMemory {
  public:
-  /// None.
+  /// Owns no memory.
   SharedMemory() = default;
 
-  /// Allocates at least `bytes` on the current device `ordinal`. Throws DeviceError.
+  /// Allocates at least `bytes` bytes on the current device `ordinal`. where: its label. Throws DeviceError.
   static SharedMemory make(std::uint64_t bytes, HandleKind kind, int ordinal, const std::string& where);
 
-  /// Another process' memory, for accesses of the current device, which is `ordinal`. Throws DeviceError, also where
-  /// this device has no access to that one's memory.
+  /// Maps another process's memory for the current device `ordinal`. Throws DeviceError, also if this device cannot
+  /// access the memory.
   static SharedMemory open(const ShareHandle& handle, int ordinal, const std::string& where);
 
-  /// Returns the description of memory of this process for other processes. Throws DeviceError.
+  /// Returns the description of memory that this process created. Throws DeviceError.
   ShareHandle share() const;
 
   std::byte* data() const;
@@ -58,7 +57,7 @@ class SharedMemory {
   explicit operator bool() const { return data() != nullptr; }
 
  private:
-  /// Memory of the virtual memory API and its mapping; with its descriptor if this process created it.
+  /// Memory of the virtual memory API, mapped here; with its file descriptor if this process created it.
   class Mapping;
 
   HandleKind kind_ = HandleKind::fd;
@@ -69,7 +68,7 @@ class SharedMemory {
   Import opened_;
 };
 
-/// Returns why the current device, `ordinal`, has no handles of this type, by creating one; nothing if it has handles.
+/// Returns why the current device `ordinal` has no handles of this type; nothing if it has. Creates one to find out.
 std::optional<std::string> why_no_handles(HandleKind kind, int ordinal);
 
 }  // namespace linkmatrix::cuda

@@ -8,7 +8,7 @@
 namespace linkmatrix::cuda {
 namespace {
 
-constexpr double good_reference = 30e-6;  // seconds; an event takes some µs, unless this thread was held up
+constexpr double good_reference = 30e-6;  // seconds; an event takes some µs unless this thread is preempted
 constexpr int most_references = 3;
 
 class TurnRun {
@@ -36,7 +36,7 @@ class TurnRun {
   }
 
  private:
-  /// An event of each stream at a time that the host knows: by it, the stream's other events are on the host's clock.
+  /// Records an event in each stream at a known host time. It converts the stream's other events to the host's clock.
   void set_references() {
     for (std::size_t k = 0; k < copies_.size(); ++k)
       failures_.guard(k, placed_[k].on, [&] {
@@ -56,7 +56,7 @@ class TurnRun {
 
   struct Reference {
     Clock::time_point at;
-    double window;  ///< seconds before `at` within which the event has happened
+    double window;  ///< the event happened within this many seconds before `at`
   };
 
   Reference take_reference(std::size_t k, const Event& event) {

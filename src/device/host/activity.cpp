@@ -36,10 +36,10 @@ bool is_number(const std::string& text) {
          std::ranges::all_of(text, [](unsigned char c) { return c >= '0' && c <= '9'; });
 }
 
-/// Times of all cores of the node together, from /proc/stat.
+/// Sums over all cores of the node, from /proc/stat.
 struct CoreTimes {
   int cores = 0;
-  double busy = 0;  ///< seconds without interrupts, which the run's own messages cause too
+  double busy = 0;  ///< seconds without interrupts, because messages of the run cause interrupts too
 };
 
 std::optional<CoreTimes> core_times(const fs::path& proc) {
@@ -58,7 +58,7 @@ std::optional<CoreTimes> core_times(const fs::path& proc) {
   return found;
 }
 
-/// Returns {uid: name} of /etc/passwd. A directory service is not queried, because it could block.
+/// Returns {uid: name} from /etc/passwd. Does not query directory services, because they could block.
 std::map<unsigned, std::string> users_of(const fs::path& root) {
   std::map<unsigned, std::string> found;
   std::ifstream in(root / "etc/passwd");
@@ -130,9 +130,9 @@ ProcessorPoll::Processes ProcessorPoll::processes() const {
   return found;
 }
 
-/// Returns this process, the ranks with the same name, and their launchers: the parent of each rank, and the parent's
-/// ancestors in the same session, which may be scripts or daemons of a launcher. The first process of a session is a
-/// login or a scheduler. Returns nothing if this process is not visible.
+/// Returns the processes of the run: this process, the ranks with the same name, and their launchers. Launchers are the
+/// parent of each rank and its ancestors in the same session, except the first process of the session (a login or
+/// scheduler). Returns nothing if this process is not visible.
 std::set<unsigned> ProcessorPoll::processes_of_run(const Processes& all) const {
   const auto self = all.find(static_cast<unsigned>(std::stoul(self_)));
   if (self == all.end()) return {};
@@ -150,8 +150,7 @@ std::set<unsigned> ProcessorPoll::processes_of_run(const Processes& all) const {
   return found;
 }
 
-/// Returns the processor time of kernel threads since the first poll. Ended threads still count, so the sum never
-/// falls.
+/// Returns the processor time of kernel threads since the first poll. Includes ended threads, so the sum never falls.
 double ProcessorPoll::kernel_seconds(std::map<unsigned, double> threads) {
   for (const auto& [number, seconds] : threads) {
     const auto before = kernel_before_.find(number);

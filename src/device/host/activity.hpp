@@ -10,14 +10,14 @@
 
 namespace linkmatrix {
 
-/// Polls the load of this node's cores and the other processes on them, from `root`/proc.
+/// Polls the load of this node's cores and the other processes, from `root`/proc.
 class ProcessorPoll {
  public:
-  /// ranks: process numbers of the run's ranks. The run consists of this process, of ranks with the same name, and of
-  /// their launchers.
+  /// ranks: process numbers of the run's ranks on this node. The run consists of this process, the ranks with the same
+  /// executable name, and their launchers.
   explicit ProcessorPoll(const std::filesystem::path& root = "/", std::vector<unsigned> ranks = {});
 
-  /// Adds the node and the other processes to a poll.
+  /// Adds the node's load (NodeLoad) and the other processes to a poll. node: name of this node in the record.
   void add_node(Activity& activity, const std::string& node);
 
   /// Returns the user of a process: a name from /etc/passwd, else "uid 5012"; "" if the process is not visible.
@@ -37,9 +37,9 @@ class ProcessorPoll {
   double kernel_seconds(std::map<unsigned, double> threads);
 
   std::filesystem::path proc_;
-  std::string self_;  ///< name of this process's folder in /proc
+  std::string self_;  ///< number of this process in /proc
   std::set<unsigned> ranks_;
-  std::map<unsigned, std::string> users_;
+  std::map<unsigned, std::string> users_;     ///< user names by number
   std::map<unsigned, double> kernel_before_;  ///< processor time of each kernel thread
   double kernel_ = 0;                         ///< processor time of all kernel threads since the first poll
   bool is_first_ = true;

@@ -22,9 +22,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Counters of damaged, lost or repeated data and of links that went down. They do not rise in a healthy run. Names and
-/// meanings: Documentation/ABI/stable/sysfs-class-infiniband of Linux. The names of hw_counters are those of the
-/// drivers of mlx5 and bnxt_re. Counters that rise by congestion without a fault are not included.
+/// Counters of damaged, lost or repeated data and of lost links. A healthy run does not increase them, even with
+/// congestion. Source: Documentation/ABI/stable/sysfs-class-infiniband of Linux; hw_counters: the drivers mlx5 and
+/// bnxt_re.
 constexpr const char* fabric_errors[]{"excessive_buffer_overrun_errors",
                                       "link_downed",
                                       "link_error_recovery",
@@ -38,12 +38,12 @@ constexpr const char* fabric_errors[]{"excessive_buffer_overrun_errors",
 constexpr const char* hardware_errors[]{"implied_nak_seq_err",     "local_ack_timeout_err", "out_of_sequence",
                                         "packet_seq_err",          "roce_adp_retrans",      "roce_adp_retrans_to",
                                         "roce_slow_restart_trans", "rx_icrc_encapsulated"};
-/// Signs of congestion: packets that wait, that are marked, and notifications of marked ones (CNP).
+/// Counters of congestion: waiting packets, marked packets (ECN), and their notifications (CNP).
 constexpr const char* waits[]{"port_xmit_wait"};
 constexpr const char* notifications[]{"np_cnp_sent",    "np_ecn_marked_roce_packets",
                                       "out_of_buffer",  "rnr_nak_retry_err",
                                       "rp_cnp_handled", "rp_cnp_ignored"};
-/// Names and meanings: Documentation/ABI/testing/sysfs-class-net-statistics of Linux.
+/// Source: Documentation/ABI/testing/sysfs-class-net-statistics of Linux.
 constexpr const char* interface_errors[]{
     "rx_crc_errors",    "rx_errors",         "rx_fifo_errors",    "rx_frame_errors", "rx_length_errors",
     "rx_missed_errors", "tx_aborted_errors", "tx_carrier_errors", "tx_errors",       "tx_fifo_errors"};
@@ -69,9 +69,9 @@ std::string port_of(const AdapterPort& port) {
   return number == port.place.end() ? "" : number->second;
 }
 
-constexpr std::uint32_t most_statistics = 1 << 16;  // adapters of many queues have thousands
+constexpr std::uint32_t most_statistics = 1 << 16;  // adapters with many queues have thousands
 
-/// A structure of the kernel, followed by `count` elements.
+/// A kernel structure followed by `count` elements.
 template <class Head, class Element>
 class Request {
  public:
@@ -91,7 +91,7 @@ class Request {
   }
 
  private:
-  std::vector<std::uint64_t> words_;  // aligned for all of them
+  std::vector<std::uint64_t> words_;  // aligned for every kernel structure
 };
 
 using Name = std::array<char, ETH_GSTRING_LEN>;
@@ -100,7 +100,7 @@ using Name = std::array<char, ETH_GSTRING_LEN>;
 constexpr const char* errors[]{"link_down_events_phy", "rx_crc_errors_phy", "rx_discards_phy", "rx_pcs_symbol_err_phy",
                                "rx_symbol_err_phy",    "tx_discards_phy",   "tx_errors_phy"};
 
-/// "rx_prio3_pause", "tx_pause_ctrl_phy", but not "rx_prio3_pause_duration", which rises with it.
+/// Matches "rx_prio3_pause" and "tx_pause_ctrl_phy", but not "rx_prio3_pause_duration".
 bool is_pause(const std::string& name) {
   return name == "rx_pause_ctrl_phy" || name == "tx_pause_ctrl_phy" ||
          (name.find("_prio") != std::string::npos && name.ends_with("_pause"));
@@ -159,7 +159,7 @@ std::map<std::string, double> ethtool_statistics(const std::string& interface) {
   Request<ethtool_stats, std::uint64_t> values(ETHTOOL_GSTATS, count);
   values.head()->n_stats = count;
   if (!names.ask(socket.number(), interface) || !values.ask(socket.number(), interface)) return {};
-  if (names.head()->len != count || values.head()->n_stats != count) return {};  // its queues changed during the read
+  if (names.head()->len != count || values.head()->n_stats != count) return {};  // the queues changed during the read
   std::map<std::string, double> found;
   for (std::uint32_t k = 0; k < count; ++k) {
     const Name& name = names.elements()[k];

@@ -16,15 +16,15 @@ AdapterCounters fabric_counters(const std::filesystem::path& port);
 /// Reads the counters of a network interface (/sys/class/net/NAME), by the file names in `statistics`.
 AdapterCounters interface_counters(const std::filesystem::path& interface);
 
-/// Returns the counters that changed between two polls of the same nodes, per port. The label is the adapter, "mlx5_0",
-/// preceded by its node if there are several nodes, and followed by its port unless it is the first.
+/// Returns the counters that changed between two polls of the same nodes, per port. Labels: "mlx5_0"; "mlx5_0:2" for
+/// port 2; "n1:mlx5_0" if there are several nodes.
 std::vector<Health> adapter_health(const std::vector<NodeFacts>& before, const std::vector<NodeFacts>& after);
 
-/// Returns the counters of an interface's driver in this network namespace, as `ethtool -S` prints them; empty without
-/// such an interface or counters.
+/// Returns the driver's counters of an interface in this network namespace, as `ethtool -S` prints them; empty if there
+/// are none.
 std::map<std::string, double> ethtool_statistics(const std::string& interface);
 
-/// Selects the counters of link errors and of congestion, such as priority pauses (PFC).
+/// Returns those `statistics` that count link errors or congestion, such as priority pauses (PFC).
 AdapterCounters link_counters(const std::map<std::string, double>& statistics);
 
 }  // namespace linkmatrix

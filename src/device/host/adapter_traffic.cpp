@@ -22,12 +22,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double word = 4;                                       // bytes: port_xmit_data counts in words of 32 bits
-constexpr const char* connected = "01";                          // TCP_ESTABLISHED, in /proc/net/tcp
-constexpr const char* mapped_ipv4 = "0000000000000000FFFF0000";  // before an IPv4 address in /proc/net/tcp6
-constexpr int most_lower = 4;                                    // a VLAN on a bridge on a bond
+constexpr double word = 4;                                       // port_xmit_data counts words of 4 bytes
+constexpr const char* connected = "01";                          // TCP_ESTABLISHED in /proc/net/tcp
+constexpr const char* mapped_ipv4 = "0000000000000000FFFF0000";  // prefix of IPv4 addresses in /proc/net/tcp6
+constexpr int most_lower = 4;                                    // maximum stack of interfaces: VLAN, bridge, bond
 
-/// Addresses are written as words of 32 bits, each as this machine's number.
+/// Returns an address in the format of /proc/net/tcp: words of 32 bits in the machine's byte order, in hexadecimal.
 std::string written(const void* address, std::size_t bytes) {
   std::string text;
   for (std::size_t at = 0; at < bytes; at += sizeof(std::uint32_t)) {
@@ -38,7 +38,7 @@ std::string written(const void* address, std::size_t bytes) {
   return text;
 }
 
-/// "0A4D4D01:A2C4" → "0A4D4D01".
+/// Removes the port: "0A4D4D01:A2C4" → "0A4D4D01".
 std::string address_of(const std::string& end) {
   const std::string address = end.substr(0, end.find(':'));
   return address.starts_with(mapped_ipv4) ? address.substr(std::strlen(mapped_ipv4)) : address;
@@ -54,7 +54,7 @@ std::set<std::string> open_files(const fs::path& proc) {
   return found;
 }
 
-/// The interfaces of this process's connections whose other end is not on this machine.
+/// Returns the interfaces of this process's TCP connections to other machines.
 std::set<std::string> connected_interfaces(const fs::path& proc, const std::map<std::string, std::string>& addresses,
                                            const std::set<std::string>& files) {
   std::set<std::string> found;
@@ -91,7 +91,7 @@ std::map<std::string, std::pair<double, double>> counted_by_interfaces(const fs:
     if (colon == std::string::npos) continue;
     std::istringstream name(line.substr(0, colon)), numbers(line.substr(colon + 1));
     std::string interface;
-    std::array<double, 9> values{};  // eight columns of received data, then those of sent data
+    std::array<double, 9> values{};  // eight columns of received data, then the first of sent data
     name >> interface;
     for (double& value : values) numbers >> value;
     if (numbers) found[interface] = {values.back(), values.front()};
@@ -99,7 +99,7 @@ std::map<std::string, std::pair<double, double>> counted_by_interfaces(const fs:
   return found;
 }
 
-/// Returns the bytes per second of an interface with a device. Virtual interfaces report 10 Gb/s, whatever they carry.
+/// Returns the rate of an interface in bytes per second; 0 for virtual interfaces, which report an arbitrary 10 Gb/s.
 double rate_of_interface(const fs::path& interface) {
   std::error_code failure;
   const auto megabits = number_of(interface / "speed");
@@ -109,20 +109,20 @@ double rate_of_interface(const fs::path& interface) {
 /// Parses "400 Gb/sec (4X NDR)".
 double rate_of_port(const fs::path& port) {
   double gigabits = 0;
-  std::istringstream words(line_of(port / "rate"));
+  std::istringstream words(first_line(port / "rate"));
   return words >> gigabits && gigabits > 0 ? gigabits * 1e9 / 8 : 0;
 }
 
 struct FabricPort {
   AdapterTraffic traffic;
   std::set<std::string> interfaces;
-  bool counts_interfaces;  ///< an InfiniBand port counts what its interface sends too; one of Ethernet its RDMA alone
+  bool counts_interfaces;  ///< whether the port's counters include its interface: true for InfiniBand, not for RoCE
 };
 
 /// Returns whether this process has opened an RDMA adapter.
 bool is_open(const fs::path& sys, const std::string& adapter, const std::set<std::string>& files) {
   for (const fs::path& verbs : entries(sys / "class/infiniband_verbs"))
-    if (line_of(verbs / "ibdev") == adapter && files.contains("/dev/infiniband/" + verbs.filename().string()))
+    if (first_line(verbs / "ibdev") == adapter && files.contains("/dev/infiniband/" + verbs.filename().string()))
       return true;
   return adapter.starts_with("hfi1_") && files.contains("/dev/" + adapter);
 }
@@ -138,9 +138,9 @@ std::vector<FabricPort> fabric_traffic(const fs::path& sys, const std::set<std::
       const std::string number = port.filename().string();
       FabricPort& one = ports.emplace_back();
       one.traffic = {name + (number == "1" ? "" : ":" + number), word * *sent, word * *got, used, rate_of_port(port)};
-      one.counts_interfaces = line_of(port / "link_layer") == "InfiniBand";
+      one.counts_interfaces = first_line(port / "link_layer") == "InfiniBand";
       for (const fs::path& of_address : entries(port / "gid_attrs/ndevs"))
-        if (const std::string interface = line_of(of_address); !interface.empty()) one.interfaces.insert(interface);
+        if (const std::string interface = first_line(of_address); !interface.empty()) one.interfaces.insert(interface);
     }
   }
   return ports;
@@ -169,7 +169,7 @@ std::vector<AdapterTraffic> adapter_traffic(const std::map<std::string, std::str
   const std::set<std::string> files = open_files(proc), connections = connected_interfaces(proc, addresses, files);
   const auto counted = counted_by_interfaces(proc);
   std::vector<FabricPort> ports = fabric_traffic(sys, files);
-  std::map<std::string, bool> interfaces;  // → used
+  std::map<std::string, bool> interfaces;  // interface → whether this process uses it
   for (const auto& [address, name] : addresses)
     interfaces[lowest(sys, name)] = interfaces[lowest(sys, name)] || connections.contains(name);
   std::vector<AdapterTraffic> found;

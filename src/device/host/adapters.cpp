@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const GpuPath nowhere;  // farther than any
+const GpuPath nowhere;  // farther than every path
 
 void put(FactTexts& facts, const std::string& name, const std::string& text) {
   if (!text.empty()) facts[name] = text;
@@ -28,13 +28,13 @@ void put(FactTexts& facts, const std::string& name, const std::string& text) {
 void put_pci(AdapterPort& port, const fs::path& device) {
   const PciPlace place = pci_place(device);
   put(port.place, "pci", place.address());
-  const std::string numa = line_of(device / "numa_node");
+  const std::string numa = first_line(device / "numa_node");
   port.numa = numa.empty() ? -1 : std::atoi(numa.c_str());
   for (const auto& [fact, file] : {std::pair{"speed", "current_link_speed"},
                                    {"width", "current_link_width"},
                                    {"speed_at_most", "max_link_speed"},
                                    {"width_at_most", "max_link_width"}})
-    put(port.pcie, fact, line_of(device / file));
+    put(port.pcie, fact, first_line(device / file));
 }
 
 /// "4: ACTIVE" → "ACTIVE".
@@ -43,26 +43,26 @@ std::string after_number(const std::string& text) {
   return colon == std::string::npos ? text : text.substr(colon + 2);
 }
 
-/// Returns the facts of a network interface. The bond of an interface carries the traffic of several.
+/// Returns the facts of a network interface: name, state, and its bond.
 FactTexts interface_at(const fs::path& interface) {
   FactTexts facts{{"name", interface.filename().string()}};
-  put(facts, "state", line_of(interface / "operstate"));
+  put(facts, "state", first_line(interface / "operstate"));
   std::error_code failure;
   const fs::path master = fs::read_symlink(interface / "master", failure);
   if (!failure && fs::exists(interface / "master/bonding", failure)) put(facts, "bond", master.filename().string());
   return facts;
 }
 
-/// Returns the network interfaces of a port: the interfaces of its addresses, and the interfaces of its device with the
-/// same port number. `ports` counts from 1, dev_port from 0. Older drivers have only dev_id.
+/// Returns the network interfaces of an RDMA port: the interfaces of its addresses (GIDs), and the interfaces of its
+/// device with the same port number. RDMA ports count from 1, dev_port from 0. Older drivers have only dev_id.
 std::vector<FactTexts> interfaces_of(const fs::path& sys, const fs::path& adapter, const fs::path& port) {
   std::set<std::string> names;
   for (const fs::path& of_address : entries(port / "gid_attrs/ndevs"))
-    if (const std::string name = line_of(of_address); !name.empty()) names.insert(name);
+    if (const std::string name = first_line(of_address); !name.empty()) names.insert(name);
   const int number = std::atoi(port.filename().c_str()) - 1;
   for (const fs::path& interface : entries(adapter / "device/net")) {
-    const long dev_port = std::strtol(line_of(interface / "dev_port").c_str(), nullptr, 10);
-    const long dev_id = std::strtol(line_of(interface / "dev_id").c_str(), nullptr, 16);
+    const long dev_port = std::strtol(first_line(interface / "dev_port").c_str(), nullptr, 10);
+    const long dev_id = std::strtol(first_line(interface / "dev_id").c_str(), nullptr, 16);
     if ((dev_port != 0 ? dev_port : dev_id) == number) names.insert(interface.filename().string());
   }
   std::vector<FactTexts> found;
@@ -89,16 +89,17 @@ std::vector<AdapterPort> infiniband_ports(const fs::path& sys) {
       port.name = adapter.filename().string();
       for (const auto& [fact, file] :
            {std::pair{"guid", "node_guid"}, {"firmware", "fw_ver"}, {"board", "board_id"}, {"model", "hca_type"}})
-        put(port.part, fact, line_of(adapter / file));
+        put(port.part, fact, first_line(adapter / file));
       put_pci(port, adapter / "device");
       port.place["port"] = at.filename().string();
-      port.state = after_number(line_of(at / "state"));
-      port.physical_state = after_number(line_of(at / "phys_state"));
-      port.rate = line_of(at / "rate");
-      port.link_layer = line_of(at / "link_layer");
+      port.state = after_number(first_line(at / "state"));
+      port.physical_state = after_number(first_line(at / "phys_state"));
+      port.rate = first_line(at / "rate");
+      port.link_layer = first_line(at / "link_layer");
       port.interfaces = interfaces_of(sys, adapter, at);
       port.counters = fabric_counters(at);
-      if (port.link_layer == "Ethernet" && !port.interfaces.empty())  // with RoCE, the interface counts damaged packets
+      if (port.link_layer == "Ethernet" &&
+          !port.interfaces.empty())  // with RoCE, only the interface counts damaged packets
         add_counters(sys, port);
       ports.push_back(std::move(port));
     }
@@ -106,7 +107,6 @@ std::vector<AdapterPort> infiniband_ports(const fs::path& sys) {
 }
 
 /// Returns the interfaces with a direct route to other machines of a subnet, by the routes of this process's namespace.
-/// The host's interfaces of containers have none.
 std::set<std::string> interfaces_of_subnets(const fs::path& root) {
   std::set<std::string> found;
   std::ifstream table(root / "proc/self/net/route");
@@ -120,7 +120,7 @@ std::set<std::string> interfaces_of_subnets(const fs::path& root) {
   return found;
 }
 
-/// Returns whether the interface is on top of no other interface, as VLANs, bridges, bonds and tunnels are.
+/// Returns false for interfaces on top of another interface: VLANs, bridges, bonds and tunnels.
 bool stands_alone(const fs::path& interface) {
   std::error_code none;
   for (const char* part : {"bridge", "bonding", "tun_flags"})
@@ -128,9 +128,9 @@ bool stands_alone(const fs::path& interface) {
   return lower_interfaces(interface).empty();
 }
 
-/// Adds the network interfaces without an RDMA port: interfaces of PCI devices, and virtual interfaces that reach other
-/// machines. A virtual interface has no identity, because each container creates a new one. It has no rate either: the
-/// driver of veth reports 10000 Mb/s (SPEED_10000 in drivers/net/veth.c) and carries as much as the processor can copy.
+/// Adds the interfaces without an RDMA port: interfaces of PCI devices, and virtual interfaces that reach other
+/// machines. A virtual interface has no identity, because each container creates a new one. Its rate is unknown: veth
+/// always reports 10000 Mb/s (SPEED_10000 in drivers/net/veth.c).
 void add_ethernet(const fs::path& root, std::vector<AdapterPort>& ports) {
   const fs::path sys = root / "sys";
   const std::set<std::string> reaching = interfaces_of_subnets(root);
@@ -147,11 +147,11 @@ void add_ethernet(const fs::path& root, std::vector<AdapterPort>& ports) {
     const bool has_pci = pci != port.place.end();
     if (known.contains(port.name) || (has_pci && known.contains(pci->second))) continue;
     if (!has_pci && !(reaching.contains(port.name) && stands_alone(interface))) continue;
-    // the interfaces of a bond have one common address; each keeps its own address here
-    const std::string own = line_of(interface / "bonding_slave/perm_hwaddr");
-    if (has_pci) put(port.part, "mac", own.empty() ? line_of(interface / "address") : own);
-    port.state = line_of(interface / "operstate");
-    const std::string speed = line_of(interface / "speed");
+    // The interfaces of a bond share one address. perm_address has the own address of each.
+    const std::string own = first_line(interface / "bonding_slave/perm_hwaddr");
+    if (has_pci) put(port.part, "mac", own.empty() ? first_line(interface / "address") : own);
+    port.state = first_line(interface / "operstate");
+    const std::string speed = first_line(interface / "speed");
     if (has_pci && std::atoi(speed.c_str()) > 0) port.rate = speed + " Mb/s";
     port.link_layer = "Ethernet";
     port.interfaces = {interface_at(interface)};
@@ -169,8 +169,8 @@ void add_gpus(const fs::path& root, std::vector<AdapterPort>& ports) {
     const PciPlace place = pci_place(root / "sys/bus/pci/devices" / pci->second);
     for (const PciPlace& gpu : gpus) port.gpus.push_back(path_between(place, gpu));
     for (GpuPath& gpu : port.gpus)
-      gpu.nearest = nearer(gpu, nowhere) &&
-                    std::ranges::none_of(port.gpus, [&](const GpuPath& other) { return nearer(other, gpu); });
+      gpu.nearest = is_nearer(gpu, nowhere) &&
+                    std::ranges::none_of(port.gpus, [&](const GpuPath& other) { return is_nearer(other, gpu); });
   }
 }
 
@@ -194,8 +194,8 @@ void name_nearest_adapters(std::vector<Endpoint>& devices, const std::vector<Nod
     for (const AdapterPort& port : node->adapters) {
       const auto way = std::ranges::find(port.gpus, device.pci, &GpuPath::pci);
       if (!port.place.contains("port") || way == port.gpus.end()) continue;
-      if (nearer(best, *way) || !nearer(*way, nowhere)) continue;
-      if (nearer(*way, best)) names.clear();
+      if (is_nearer(best, *way) || !is_nearer(*way, nowhere)) continue;
+      if (is_nearer(*way, best)) names.clear();
       best = *way;
       names.insert(port.name);
     }

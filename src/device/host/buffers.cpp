@@ -14,10 +14,10 @@
 namespace linkmatrix {
 namespace {
 
-constexpr std::uint64_t touched_bytes = 64 * MiB;  // bytes touched between two readings of the clock
-constexpr double most_elsewhere = 0.05;            // tolerated fraction of pages on another node, or of another size
+constexpr std::uint64_t touched_bytes = 64 * MiB;  // bytes between two polls of the deadline
+constexpr double most_elsewhere = 0.05;            // tolerated fraction of pages on another node or of another size
 
-/// A buffer that is too small, and how large it is to be.
+/// A buffer that is too small, and its required size.
 struct Wanted {
   SharedMemory* memory;
   std::uint64_t bytes;
@@ -44,7 +44,7 @@ AllWanted all_wanted(std::vector<HostEndpointState>& endpoint_states, std::span<
     want(wanted[copy.source], at(copy.source).source[copy.source_slot], copy.source_end());
     want(wanted[copy.destination], at(copy.destination).destination[copy.destination_slot], copy.end());
     if (copy.peer_access) continue;
-    const int executor = executor_of(endpoint_states, copy);
+    const int executor = copying_endpoint(endpoint_states, copy);
     at(executor).bounces.resize(at(executor).team->most());
     for (SharedMemory& bounce : at(executor).bounces) want(wanted[executor], bounce, bounce_bytes);
   }
@@ -65,7 +65,7 @@ void check_room(const AllWanted& all) {
   const std::uint64_t available = available_memory();
   if (needed <= freed || needed - freed <= available) return;
   throw BadInput("--size needs " + std::to_string(buffers) + " buffers of " + std::to_string(needed / MiB) +
-                 " MiB in total, and " + std::to_string(available / MiB) +
+                 " MiB in total, but only " + std::to_string(available / MiB) +
                  " MiB of host memory are available: use a smaller --size");
 }
 
@@ -104,7 +104,7 @@ std::vector<int> await_all(std::vector<HostEndpointState>& endpoint_states, cons
   std::exception_ptr failure;
   for (const auto& [endpoint, mine] : made) try {
       Worker& thread = *endpoint_states[static_cast<std::size_t>(endpoint)].team->threads(1).front();
-      if (thread.wait(deadline) || thread.ends_after_all())
+      if (thread.wait(deadline) || thread.wait_after_deadline())
         take(all.at(endpoint), *mine);
       else
         hung.push_back(endpoint);
@@ -146,7 +146,7 @@ std::string percent(double share) { return std::to_string(static_cast<int>(100 *
 void doubt_nodes(std::span<const HostEndpointState> endpoint_states, std::vector<std::string>& doubts) {
   std::set<int> nodes;
   for (const HostEndpointState& endpoint_state : endpoint_states) nodes.insert(endpoint_state.endpoint.numa);
-  if (nodes.size() < 2) return;  // there is no other to lie on
+  if (nodes.size() < 2) return;
   for (const HostEndpointState& endpoint_state : endpoint_states) {
     double least = 1;
     for (const auto& memory : memories_of(endpoint_state)) {
@@ -180,20 +180,20 @@ void doubt_huge_pages(std::span<const HostEndpointState> endpoint_states, bool h
 
 }  // namespace
 
-int executor_of(std::span<const HostEndpointState> endpoint_states, const Copy& copy) {
+int copying_endpoint(std::span<const HostEndpointState> endpoint_states, const Copy& copy) {
   if (endpoint_states[static_cast<std::size_t>(copy.initiator())].team) return copy.initiator();
   return copy.source == copy.initiator() ? copy.destination : copy.source;
 }
 
-int other_end_of(std::span<const HostEndpointState> endpoint_states, const Copy& copy) {
-  return executor_of(endpoint_states, copy) == copy.source ? copy.destination : copy.source;
+int other_endpoint(std::span<const HostEndpointState> endpoint_states, const Copy& copy) {
+  return copying_endpoint(endpoint_states, copy) == copy.source ? copy.destination : copy.source;
 }
 
 void reserve_buffers(std::vector<HostEndpointState>& endpoint_states, std::span<const Copy> copies, bool huge,
                      Deadline deadline) {
   const AllWanted all = all_wanted(endpoint_states, copies);
   check_room(all);
-  std::map<int, std::shared_ptr<Made>> made;  // with its thread, which may hang
+  std::map<int, std::shared_ptr<Made>> made;  // shared with threads, which may hang
   for (const auto& [endpoint, wanted] : all) {
     HostEndpointState& endpoint_state = endpoint_states[static_cast<std::size_t>(endpoint)];
     for (const Wanted& one : wanted) one.memory->reset();
@@ -210,7 +210,7 @@ void reserve_buffers(std::vector<HostEndpointState>& endpoint_states, std::span<
   if (deadline.passed()) throw TimedOut("the buffers were not ready in time");
 }
 
-std::vector<std::string> doubts_of_buffers(std::span<const HostEndpointState> endpoint_states, bool huge) {
+std::vector<std::string> buffer_remarks(std::span<const HostEndpointState> endpoint_states, bool huge) {
   std::vector<std::string> doubts;
   doubt_nodes(endpoint_states, doubts);
   doubt_huge_pages(endpoint_states, huge, doubts);

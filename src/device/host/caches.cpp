@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t least_copy = 128 * MiB, least_chase = 256 * MiB;
-constexpr std::uint64_t buffers_of_all = 64;  // eight devices' and the host memory's, for both ways, and room besides
+constexpr std::uint64_t buffers_of_all = 64;  // more than the buffers of eight devices and host memory
 
 std::string word_of(const fs::path& file) {
   std::string word;
@@ -25,7 +25,7 @@ std::string word_of(const fs::path& file) {
   return word;
 }
 
-/// "32768K" in bytes; 0 for anything else.
+/// Returns the bytes of "32768K"; 0 for other texts.
 std::uint64_t bytes_of(const std::string& size) {
   char* unit = nullptr;
   const std::uint64_t number = std::strtoull(size.c_str(), &unit, 10);
@@ -43,7 +43,7 @@ std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t step) { return (byte
 }  // namespace
 
 LastLevelCaches last_level_caches(const fs::path& root) {
-  std::map<std::string, std::uint64_t> instances;  // by the cores that share one
+  std::map<std::string, std::uint64_t> instances;  // list of sharing cores → size
   std::error_code none;
   for (const auto& core : fs::directory_iterator(root / "sys/devices/system/cpu", none)) {
     if (!is_core(core.path().filename().string())) continue;
@@ -72,7 +72,7 @@ WorkingSet working_set(const LastLevelCaches& caches, std::uint64_t available) {
   WorkingSet set;
   set.copy = std::max(least_copy, std::min(copy, most / (64 * MiB) * (64 * MiB)));
   set.chase = std::max(least_chase, std::min(chase, std::bit_floor(most)));
-  set.is_short = set.copy < copy || set.chase < chase;
+  set.is_memory_short = set.copy < copy || set.chase < chase;
   return set;
 }
 

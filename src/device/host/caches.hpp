@@ -14,21 +14,20 @@ struct LastLevelCaches {
 /// Reads the sizes from /sys/devices/system/cpu below `root`.
 LastLevelCaches last_level_caches(const std::filesystem::path& root = "/");
 
-/// Buffer sizes that exceed the caches.
+/// Buffer sizes in bytes that exceed the caches.
 struct WorkingSet {
-  /// Copies: source and destination together have 4 times the size of all caches, because all cores of a node may copy;
-  /// at least 128 MiB each.
+  /// Copies: max(128 MiB, 2 × all caches), so that source and destination have 4 × the size of all caches.
   std::uint64_t copy = 0;
-  /// Chases by one core: 8 times the largest cache, so that at most an eighth of the loads hit it; a power of two, at
-  /// least 256 MiB.
+  /// Chases by one core: max(256 MiB, 8 × the largest cache), rounded to a power of two. At most 1/8 of the loads hit.
   std::uint64_t chase = 0;
-  /// Whether the available memory is too small for these sizes; a buffer takes at most a 64th of it.
-  bool is_short = false;
+  /// Whether the sizes are reduced, because each buffer may take at most 1/64 of the available memory.
+  bool is_memory_short = false;
 };
 
+/// Returns the sizes for these caches and `available` bytes of memory.
 WorkingSet working_set(const LastLevelCaches& caches, std::uint64_t available);
 
-/// Returns the sizes for this machine, determined once.
+/// Returns the sizes for this machine. Determined at the first call.
 const WorkingSet& own_working_set();
 
 }  // namespace linkmatrix

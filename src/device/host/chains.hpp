@@ -6,21 +6,21 @@
 
 namespace linkmatrix {
 
-/// Chains of dependent 8-byte accesses.
+// Chains of dependent 8-byte accesses.
 
-/// Builds a ring of pointers in memory, one per cache line, as many as the largest power of two that fits. The ring
-/// starts at `memory`.
+/// Builds a ring of pointers in pseudo-random order, one per cache line. Their number is the largest power of two that
+/// fits into `bytes`. `memory` is the address of one of them.
 void build_ring(std::byte* memory, std::uint64_t bytes);
 
-/// Follows the ring from `at` with dependent loads. Returns the last position, so that the compiler keeps all loads.
+/// Follows the ring from `at` with `loads` dependent loads. Returns the last position.
 const std::byte* chase(const std::byte* at, std::uint64_t loads);
 
 /// Adds atomically to the word at `memory`, one addition after the other.
 void add_atomically(std::byte* memory, std::uint64_t additions);
 
-/// Two threads exchange a flag. `serve` writes 1, 2 … to `theirs` and waits for the same number at `mine`; `answer`
-/// waits for each number at `mine` and writes it to `theirs`. Both words are initially 0. Both functions end early when
-/// `stop` is set.
+/// Two threads exchange a flag `rounds` times. `serve` writes 1, 2, … to `theirs` and waits for the same number at
+/// `mine`. `answer` waits for each number at `mine` and writes it to `theirs`. Both words are initially 0. Both
+/// functions return early when `stop` is set.
 void serve(std::byte* theirs, std::byte* mine, std::uint64_t rounds, const std::atomic<bool>& stop);
 void answer(std::byte* mine, std::byte* theirs, std::uint64_t rounds, const std::atomic<bool>& stop);
 

@@ -17,7 +17,7 @@ void copy_by_library(std::byte* destination, const std::byte* source, std::size_
 
 constexpr std::size_t unroll = 8;
 
-/// Eight words are loaded before the first is stored: the compiler must not turn the loop into a call of memcpy.
+/// Loads eight words before it stores the first, so that the compiler does not replace the loop by memcpy.
 void copy_cached(std::byte* destination, const std::byte* source, std::size_t bytes) {
   std::array<std::uint64_t, unroll> words;
   std::size_t at = 0;

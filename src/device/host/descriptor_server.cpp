@@ -17,8 +17,8 @@
 namespace linkmatrix {
 namespace {
 
-constexpr int waiting_processes = 128;  // all processes of a node may ask together
-constexpr int patience = 10;            // seconds until a silent process is given up
+constexpr int waiting_processes = 128;  // backlog of the socket: all processes of a node may ask together
+constexpr int patience = 10;            // seconds to wait for the other process
 
 std::uint64_t random_number() {
   std::random_device source;
@@ -26,10 +26,10 @@ std::uint64_t random_number() {
 }
 
 [[noreturn]] void fail(const std::string& action) {
-  throw DeviceError("file descriptors of another process: " + action + ": " + std::strerror(errno));
+  throw DeviceError("a file descriptor of another process was not received: " + action + ": " + std::strerror(errno));
 }
 
-/// An abstract name: it needs no folder, and vanishes with its socket.
+/// Returns the address of an abstract socket. It needs no folder and ends with the socket.
 struct Address {
   explicit Address(const std::string& name) {
     address.sun_family = AF_UNIX;
@@ -56,7 +56,7 @@ bool is_own_user(int connection) {
   return ::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == ::geteuid();
 }
 
-/// A message of one byte and one descriptor.
+/// A message with one byte and one descriptor.
 struct Message {
   Message() {
     header.msg_iov = &part;
@@ -83,7 +83,7 @@ void send_descriptor(int connection, int descriptor) {
   ::sendmsg(connection, &message.header, MSG_NOSIGNAL);
 }
 
-/// Negative: there was none.
+/// Returns the received descriptor; negative: none.
 int receive_descriptor(int connection) {
   Message message;
   int descriptor = -1;

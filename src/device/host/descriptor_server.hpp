@@ -14,18 +14,18 @@
 
 namespace linkmatrix {
 
-/// Key with which another process requests a file descriptor; trivially copyable.
+/// Key with which another process requests a file descriptor. Trivially copyable, so that ranks can send it.
 struct DescriptorKey {
   std::array<char, 48> socket{};  ///< abstract socket name of the server
   std::uint64_t number = 0;       ///< random secret, required for a request
 };
 static_assert(std::is_trivially_copyable_v<DescriptorKey>);
 
-/// Passes file descriptors to other processes of the same user and node over a socket (SCM_RIGHTS). A separate thread
-/// answers requests at any time.
+/// Passes file descriptors to processes of the same user and node over a socket (SCM_RIGHTS). Its own thread answers
+/// requests.
 class DescriptorServer {
  public:
-  /// Returns the server of this process, which lives as long as the pointer. Throws DeviceError.
+  /// Returns the server of this process. It ends with the last pointer. Throws DeviceError.
   static std::shared_ptr<DescriptorServer> get();
 
   ~DescriptorServer();
@@ -34,6 +34,7 @@ class DescriptorServer {
 
   /// Offers an open descriptor until `withdraw`. The caller keeps the ownership.
   DescriptorKey offer(int descriptor);
+  /// Ends an offer.
   void withdraw(const DescriptorKey& key);
 
  private:
@@ -48,7 +49,7 @@ class DescriptorServer {
   std::thread thread_;
 };
 
-/// Returns a copy of the descriptor behind a key. Throws DeviceError without a valid answer.
+/// Requests the descriptor of a key from its process. Throws DeviceError without a valid answer.
 std::unique_ptr<Descriptor> fetch_descriptor(const DescriptorKey& key);
 
 }  // namespace linkmatrix

@@ -9,7 +9,7 @@
 namespace linkmatrix {
 namespace {
 
-constexpr std::size_t most_core_devices = 8;  // unless --devices names more
+constexpr std::size_t most_core_devices = 8;  // default number of core devices
 
 std::vector<HostEndpointState> device_endpoint_states(const std::vector<NumaNode>& nodes) {
   const std::string host = host_name();
@@ -87,7 +87,7 @@ std::vector<int> unused_cores(const std::vector<NumaNode>& nodes, std::span<cons
 }
 
 std::vector<int> resources_of(std::span<const HostEndpointState> endpoints, std::initializer_list<int> used) {
-  constexpr int first_memory_controller = 1 << 20;  // cores have lower numbers
+  constexpr int first_memory_controller = 1 << 20;  // resource number; cores have lower numbers
   std::set<int> out;
   for (const int end : used) {
     const HostEndpointState& at = endpoints[static_cast<std::size_t>(end)];

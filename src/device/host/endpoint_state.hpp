@@ -16,10 +16,10 @@
 
 namespace linkmatrix {
 
-/// Memory shared with copying threads; a thread that hangs keeps its memory alive.
+/// Memory of a copy. Shared, so that a thread that hangs keeps its memory alive.
 using SharedMemory = std::shared_ptr<HostMemory>;
 
-/// State of one endpoint during a run. NUMA memory has no threads; the device at the other end copies.
+/// State of one endpoint during a run. NUMA memory has no threads: the other endpoint makes its copies.
 struct HostEndpointState {
   Endpoint endpoint;
   std::vector<int> cores;
@@ -31,15 +31,16 @@ struct HostEndpointState {
   std::optional<std::string> lost;                  ///< why the endpoint is lost
 };
 
-/// Creates the devices with their threads, then the memory of each NUMA node. A device is a core, or a NUMA node if
-/// there are several. Throws BadInput for an unknown device.
+/// Returns the devices with their threads, followed by the memory of each NUMA node. With several NUMA nodes a device
+/// is a node, else a core. devices: numbers of the devices; empty: all. Throws BadInput for an unknown or repeated
+/// device.
 std::vector<HostEndpointState> make_host_endpoint_states(std::span<const int> devices,
                                                          const std::vector<NumaNode>& nodes);
 
 /// Returns the cores that no device uses.
 std::vector<int> unused_cores(const std::vector<NumaNode>& nodes, std::span<const HostEndpointState> devices);
 
-/// Returns the numbers of what the endpoints use: their cores, and the memory controllers of their NUMA nodes.
+/// Returns the resource numbers of endpoints (indices `used`): their cores, and the memory controllers of their nodes.
 std::vector<int> resources_of(std::span<const HostEndpointState> endpoints, std::initializer_list<int> used);
 
 /// Returns the topology of the devices.

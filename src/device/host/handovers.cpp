@@ -11,7 +11,7 @@
 namespace linkmatrix {
 namespace {
 
-constexpr double patience_share = 0.5, rounds_share = 0.1;  // of the time that a cell has left
+constexpr double patience_share = 0.5, rounds_share = 0.1;  // fractions of the time until the deadline
 constexpr std::uint64_t least_patience_ns = 50'000'000;
 constexpr double no_end_ns = 1e18;
 
@@ -30,15 +30,15 @@ enum class Wait { seen, never_seen, stopped };
 /// Waits for `number`, or for the end of the rounds.
 Wait wait_for(std::byte* memory, std::uint64_t at, std::uint64_t number, const HandoverTerms& terms, const Stop& stop,
               HandoverWatch& watch) {
-  look(watch);
+  record_poll(watch);
   std::uint64_t waited_ns = 0;
   const std::atomic_ref word(word_at(memory, at));
-  // an int would overflow within the patience: a fast processor polls 2^31 times in five seconds
+  // 64 bits, because a fast processor polls 2^31 times in five seconds
   for (std::uint64_t polls = 1; word.load(std::memory_order_acquire) < number; ++polls) {
     if (polls % polls_between_yields != 0) continue;
     if (stop()) return Wait::stopped;
-    if (waited_ns > terms.patience_ns) return Wait::never_seen;  // it has polled since
-    waited_ns += terms.counted(watch.look(nanoseconds()));
+    if (waited_ns > terms.patience_ns) return Wait::never_seen;  // the flag was polled after the limit
+    waited_ns += terms.counted(watch.record_poll(nanoseconds()));
     std::this_thread::yield();
   }
   return Wait::seen;
@@ -98,10 +98,10 @@ HandoverEnd check_rounds(const HandoverPlace& place, const HandoverTerms& terms,
   return end;
 }
 
-/// Result of a side that may have been stopped after its last wait.
+/// Returns the result of a side, and whether it stalled since its last wait.
 HandoverEnd ended(HandoverEnd end, const HandoverTerms& terms, HandoverWatch& watch) {
-  look(watch);
-  end.stood_still = terms.stands_still(watch.longest_ns) ? 1 : 0;
+  record_poll(watch);
+  end.has_stalled = terms.has_long_gap(watch.longest_ns) ? 1 : 0;
   return end;
 }
 
@@ -109,7 +109,7 @@ HandoverEnd ended(HandoverEnd end, const HandoverTerms& terms, HandoverWatch& wa
 
 HandoverWatch watch_handovers() { return {nanoseconds()}; }
 
-void look(HandoverWatch& watch) { watch.look(nanoseconds()); }
+void record_poll(HandoverWatch& watch) { watch.record_poll(nanoseconds()); }
 
 HandoverEnd write_handovers(const HandoverPlace& place, const HandoverTerms& terms, const Stop& stop,
                             HandoverWatch watch) {

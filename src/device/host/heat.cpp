@@ -7,7 +7,7 @@
 namespace linkmatrix {
 namespace {
 
-constexpr double time_to_cool = 10;  // seconds that a product may take after the end, if there are few cores
+constexpr double time_to_cool = 10;  // seconds for the last product, if threads share cores
 
 }  // namespace
 
@@ -26,7 +26,7 @@ std::vector<Heated> heat_endpoints(std::span<HostEndpointState> endpoints, doubl
   std::vector<Heated> all;
   for (const auto& [device, mine] : heated) {
     Worker& thread = thread_of(device);
-    if (!thread.wait(earlier(Deadline::in(seconds + time_to_cool), deadline)) && !thread.ends_after_all())
+    if (!thread.wait(earlier(Deadline::in(seconds + time_to_cool), deadline)) && !thread.wait_after_deadline())
       throw TimedOut(endpoints[static_cast<std::size_t>(device)].endpoint.label +
                      ": the heating computation did not end in time");
     all.push_back(*mine);

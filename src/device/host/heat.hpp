@@ -11,8 +11,8 @@
 
 namespace linkmatrix {
 
-/// Heats the core of each available device for some seconds. flips: number of the device with a simulated bit flip.
-/// Throws TimedOut if a thread does not end.
+/// Heats the first core of each available device until the deadline of `run`. flips: index of the device with a
+/// simulated bit flip. Returns one result per device. Throws TimedOut if a thread does not end.
 std::vector<Heated> heat_endpoints(std::span<HostEndpointState> endpoints, double seconds, std::optional<int> flips,
                                    const std::shared_ptr<HostRun>& run, Deadline deadline);
 

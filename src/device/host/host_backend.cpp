@@ -23,9 +23,9 @@
 namespace linkmatrix {
 namespace {
 
-constexpr double rate_seconds = 0.01;  // duration of a run that determines the number of threads …
-constexpr int rate_runs = 3;           // … and number of runs, of which the fastest counts
-/// A thread may wait long for a core: a flag is called never seen after more than that.
+constexpr double rate_seconds = 0.01;  // duration of a run that determines the number of threads
+constexpr int rate_runs = 3;           // number of such runs; the fastest is used
+/// Longer than a thread may wait for its core.
 constexpr HandoverTimes handover_times{.patience_ns = 5'000'000'000, .longest_ns = 250'000'000};
 
 class HostBackend final : public Backend {
@@ -71,7 +71,7 @@ class HostBackend final : public Backend {
   }
 
   std::vector<std::string> remarks() const override {
-    std::vector<std::string> remarks = doubts_of_buffers(endpoint_states_, huge_pages_);
+    std::vector<std::string> remarks = buffer_remarks(endpoint_states_, huge_pages_);
     if (in_caches_)
       remarks.push_back(
           "the buffers are smaller than several last-level caches, so values may be those of caches: use a larger "
@@ -86,14 +86,14 @@ class HostBackend final : public Backend {
   void prepare(std::span<const Copy> copies, Deadline deadline) override {
     refuse_lost(copies);
     reserve_buffers(endpoint_states_, copies, huge_pages_, deadline);
-    for (HostEndpointState& at : endpoint_states_) at.patterned.clear();  // new buffers do not contain it
+    for (HostEndpointState& at : endpoint_states_) at.patterned.clear();  // new buffers contain no pattern
     const WorkingSet& set = own_working_set();
-    in_caches_ = set.is_short && std::any_of(copies.begin(), copies.end(), [&](const Copy& copy) {
+    in_caches_ = set.is_memory_short && std::any_of(copies.begin(), copies.end(), [&](const Copy& copy) {
                    return copy.bytes == (copy.operation == Operation::chase ? set.chase : set.copy);
                  });
     for (const Copy& copy : copies) {
       if (copy.operation == Operation::chase) lay_ring(copy);
-      if (!copy.is_chain()) path_threads_.count(kind_of(copy), copy.bytes, [&] { return rate(copy, deadline); });
+      if (!copy.is_chain()) path_threads_.determine(kind_of(copy), copy.bytes, [&] { return rate(copy, deadline); });
     }
   }
 
@@ -163,7 +163,7 @@ class HostBackend final : public Backend {
  private:
   HostEndpointState& endpoint_state(int endpoint) { return endpoint_states_[static_cast<std::size_t>(endpoint)]; }
 
-  /// Notes that the source contains neither a ring nor its pattern any more.
+  /// Records that the source of a copy no longer contains a ring or its pattern.
   void write_over(const Copy& copy) {
     endpoint_state(copy.source).ring_at = nullptr;
     endpoint_state(copy.source).patterned.erase(copy.source_slot);
@@ -194,10 +194,11 @@ class HostBackend final : public Backend {
     return {job.endpoint, checker_ ? checker_.get() : job.thread};
   }
 
-  /// Returns the thread at the other end of a copy. NUMA memory has no thread: then it is an idle thread on another
-  /// core of this node, if there is one.
+  /// Returns the thread of the answering endpoint. For NUMA memory, returns an idle thread, if possible on another core
+  /// of
+  /// its node.
   Checker answerer_of(const Copy& copy) {
-    const int other = other_end_of(endpoint_states_, copy), executor = executor_of(endpoint_states_, copy);
+    const int other = other_endpoint(endpoint_states_, copy), executor = copying_endpoint(endpoint_states_, copy);
     if (endpoint_state(other).team) return {other, threads_of(other, 1).front().get()};
     if (const auto own = threads_of(executor, 2); own.size() > 1) return {executor, own[1].get()};
     for (int device = 0; device < static_cast<int>(endpoint_states_.size()); ++device)
@@ -223,14 +224,14 @@ class HostBackend final : public Backend {
 
   PathKind kind_of(const Copy& copy) {
     return {endpoint_state(copy.source).endpoint.numa == endpoint_state(copy.destination).endpoint.numa,
-            endpoint_state(executor_of(endpoint_states_, copy)).team->most(),
+            endpoint_state(copying_endpoint(endpoint_states_, copy)).team->most(),
             copy.engine,
             copy.kernel,
             copy.direction,
             copy.peer_access};
   }
 
-  /// Returns the rate of a copy in bytes per second, with the recorded number of threads.
+  /// Measures the rate of a copy in bytes per second, with the number of threads in `threads_`.
   double rate(Copy copy, Deadline deadline) {
     const auto seconds = [&] { return run(std::span(&copy, 1), deadline).copies.front().span.seconds(); };
     copy.repeats = 1;
@@ -262,8 +263,8 @@ class HostBackend final : public Backend {
     std::map<std::pair<int, std::size_t>, Job> jobs;
     for (std::size_t k = 0; k < copies.size(); ++k) {
       const Copy& copy = copies[k];
-      const int executor = executor_of(endpoint_states_, copy);
-      const auto threads = threads_of(executor, copy.is_chain() ? 1 : path_threads_.of(kind_of(copy), copy.bytes));
+      const int executor = copying_endpoint(endpoint_states_, copy);
+      const auto threads = threads_of(executor, copy.is_chain() ? 1 : path_threads_.number(kind_of(copy), copy.bytes));
       const auto cut = copy.is_chain() ? std::vector{Share{0, copy.bytes}} : shares(copy.bytes, threads.size());
       for (std::size_t i = 0; i < cut.size(); ++i) {
         Job& job = jobs.try_emplace({executor, i}, Job{executor, threads[i].get(), nullptr}).first->second;
@@ -279,7 +280,7 @@ class HostBackend final : public Backend {
     return out;
   }
 
-  /// Rebuilds rings that a verification overwrote, and clears flags. Returns the copies that the other end answers.
+  /// Rebuilds rings that a verification overwrote, and clears flags. Returns the parts of answering endpoints.
   std::vector<HostPart> set_up_chains(std::span<const Copy> copies, Deadline deadline) {
     std::vector<HostPart> answers;
     for (std::size_t k = 0; k < copies.size(); ++k) {
@@ -293,7 +294,7 @@ class HostBackend final : public Backend {
       std::memset(part.destination->data() + copy.offset, 0, sizeof(std::uint64_t));
       if (copy.operation == Operation::visibility) {
         const std::uint64_t rounds = transfers_of(copy);
-        part.writes = other_end_of(endpoint_states_, copy) == copy.source;
+        part.writes = other_endpoint(endpoint_states_, copy) == copy.source;
         part.terms = make_terms(rounds, copy.write_fault, handover_times, deadline);
         reset_handovers(handover_place(part));
       }
@@ -328,10 +329,10 @@ class HostBackend final : public Backend {
   Software software_;
   PathThreads path_threads_;
   ProcessorPoll processors_;
-  bool in_caches_ = false;                             ///< buffers of the default size are smaller than they should be
-  std::vector<int> other_cores_;                       ///< that no device has
-  std::unique_ptr<Worker> checker_;                    ///< compares the data of a single copying thread
-  std::map<int, std::unique_ptr<Worker>> companions_;  ///< the other side where a device has one core and no neighbour
+  bool in_caches_ = false;                             ///< whether buffers of the default size may fit into caches
+  std::vector<int> other_cores_;                       ///< cores that belong to no device
+  std::unique_ptr<Worker> checker_;                    ///< compares data if only one thread copies
+  std::map<int, std::unique_ptr<Worker>> companions_;  ///< threads that answer for devices with one core
   std::shared_ptr<HostRun> last_run_;
 };
 

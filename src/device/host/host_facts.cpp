@@ -58,18 +58,18 @@ std::string compiler_version() {
 #endif
 }
 
-std::string boot_id(const std::filesystem::path& root) { return line_of(root / "proc/sys/kernel/random/boot_id"); }
+std::string boot_id(const std::filesystem::path& root) { return first_line(root / "proc/sys/kernel/random/boot_id"); }
 
 NodeFacts node_facts(const std::filesystem::path& root) {
   NodeFacts node;
   node.name = host_name();
-  node.machine = line_of(root / "etc/machine-id");
-  node.serial = line_of(root / "sys/class/dmi/id/product_serial");
-  node.product = line_of(root / "sys/class/dmi/id/product_name");
-  node.kernel = line_of(root / "proc/sys/kernel/osrelease");
+  node.machine = first_line(root / "etc/machine-id");
+  node.serial = first_line(root / "sys/class/dmi/id/product_serial");
+  node.product = first_line(root / "sys/class/dmi/id/product_name");
+  node.kernel = first_line(root / "proc/sys/kernel/osrelease");
   node.boot = boot_id(root);
-  node.bios = line_of(root / "sys/class/dmi/id/bios_version");
-  node.board = line_of(root / "sys/class/dmi/id/board_name");
+  node.bios = first_line(root / "sys/class/dmi/id/bios_version");
+  node.board = first_line(root / "sys/class/dmi/id/board_name");
   node.adapters = adapter_ports(root);
   return node;
 }

@@ -7,7 +7,7 @@
 
 namespace linkmatrix {
 
-/// This machine, for records.
+/// Description of this machine for the record.
 struct HostFacts {
   std::string name;  ///< host name with letters, digits, '.', '_' and '-'
   std::string cpu;   ///< model of the processor
@@ -17,8 +17,7 @@ struct HostFacts {
 
 HostFacts host_facts();
 
-/// Returns HostFacts::name without reading the other facts. The name goes into file names and pages, so it has only
-/// characters that the record's schema allows.
+/// Returns HostFacts::name without reading the other facts.
 std::string host_name();
 
 /// Returns the kernel release, "6.1.0-18-amd64"; compiler_version() the compiler of this program.

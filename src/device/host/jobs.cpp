@@ -23,7 +23,8 @@ void start(const Job& job, HostRun& run, std::function<void()> work) {
 JobFailures wait_for(std::span<const Job> jobs, HostRun& run, const std::function<std::string(std::size_t)>& name) {
   JobFailures found;
   std::map<std::size_t, CopiesFailed::Failure> failures;
-  const auto blame = [&](const Job& job, CellStatus status, std::optional<int> endpoint, const std::string& what) {
+  const auto end_failed_cells = [&](const Job& job, CellStatus status, std::optional<int> endpoint,
+                                    const std::string& what) {
     for (const HostPart& part : *job.parts) {
       failures[part.index] = {part.index, status, endpoint};
       found.why += (found.why.empty() ? "" : "; ") + name(part.index) + ' ' + what;
@@ -32,11 +33,12 @@ JobFailures wait_for(std::span<const Job> jobs, HostRun& run, const std::functio
   for (const Job& job : jobs) try {
       if (job.thread->wait(run.deadline)) continue;
       run.stop = true;
-      const bool hangs = !job.thread->ends_after_all();
-      blame(job, CellStatus::timeout, hangs ? std::optional(job.endpoint) : std::nullopt, "did not finish in time");
+      const bool hangs = !job.thread->wait_after_deadline();
+      end_failed_cells(job, CellStatus::timeout, hangs ? std::optional(job.endpoint) : std::nullopt,
+                       "did not finish in time");
       if (hangs) found.hanging.push_back(job.endpoint);
     } catch (const std::exception& e) {
-      blame(job, CellStatus::error, std::nullopt, std::string("failed: ") + e.what());
+      end_failed_cells(job, CellStatus::error, std::nullopt, std::string("failed: ") + e.what());
     }
   for (const auto& [index, failure] : failures) found.failures.push_back(failure);
   return found;
@@ -70,7 +72,7 @@ void add_visibility(std::span<const Job> jobs, Timeline& timeline) {
 }
 
 Timeline timeline_of(std::span<const Job> jobs, std::size_t copies) {
-  Timeline timeline{std::vector<CopyTime>(copies), Timing::gate, 0};  // the system has one clock for all cores
+  Timeline timeline{std::vector<CopyTime>(copies), Timing::gate, 0};  // all cores share one clock
   std::vector<bool> seen(copies);
   for (const Job& job : jobs)
     for (const HostPart& part : *job.parts) {
@@ -79,7 +81,8 @@ Timeline timeline_of(std::span<const Job> jobs, std::size_t copies) {
         time = part.time;
       } else {
         time.span = hull(std::array{time.span, part.time.span});
-        time.transfers = std::min(time.transfers, part.time.transfers);  // differs per thread for background copies
+        time.transfers =
+            std::min(time.transfers, part.time.transfers);  // threads of a background copy make different numbers
       }
       seen[part.index] = true;
     }

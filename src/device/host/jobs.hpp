@@ -13,26 +13,27 @@
 
 namespace linkmatrix {
 
-/// A thread and its parts of the copies of a run. Thread and back end share the parts, because either may end first.
+/// A thread and its parts of the copies in a run. The thread and the back end share the parts, because either may end
+/// first.
 struct Job {
-  int endpoint = 0;  ///< endpoint of the thread
+  int endpoint = 0;  ///< index of the thread's endpoint
   Worker* thread = nullptr;
   std::shared_ptr<std::vector<HostPart>> parts;
-
+  /// Returns whether any part is no background load.
   bool is_measured() const;
 };
 
-/// Starts a job's thread. On failure the threads that already wait at the gate are released.
+/// Runs `work` on the job's thread. Throws as Worker::start, after releasing the threads that wait at the gate.
 void start(const Job& job, HostRun& run, std::function<void()> work);
 
-/// Copies that failed, and endpoints whose thread does not end.
+/// Failures of the jobs of a run.
 struct JobFailures {
   std::vector<CopiesFailed::Failure> failures;
-  std::string why;  ///< one sentence per copy
-  std::vector<int> hanging;
+  std::string why;           ///< one sentence per copy
+  std::vector<int> hanging;  ///< endpoints whose thread does not end
 };
 
-/// Waits until every thread has ended, also after a failure. name: returns the name of a copy by its index.
+/// Waits for every thread, also after a failure. name: returns the name of a copy by its index.
 JobFailures wait_for(std::span<const Job> jobs, HostRun& run, const std::function<std::string(std::size_t)>& name);
 
 /// The thread that compares the data of a job.
@@ -41,20 +42,20 @@ struct Checker {
   Worker* thread = nullptr;
 };
 
-/// Returns the same parts with threads of other jobs, because a core that copied may see its cache instead of memory.
-/// spare: provides the thread for a single job.
+/// Returns the jobs with exchanged threads, because the core that copied may read its cache instead of memory. spare:
+/// returns the thread if there is only one job.
 std::vector<Job> checked_by_others(std::span<const Job> jobs, const std::function<Checker(const Job&)>& spare);
 
-/// Gives both sides of each visibility test the same terms. answers: the answering parts.
+/// Copies the terms of each visibility test to both sides. answers: parts of the answering sides.
 void agree_on_terms(std::span<const Job> jobs, std::span<const HostPart> answers);
 
-/// Stores the results of both sides of each visibility test in its time.
+/// Combines the results of both sides of each visibility test into its CopyTime.
 void add_visibility(std::span<const Job> jobs, Timeline& timeline);
 
-/// Returns the times of the copies, each from its first part to its last.
+/// Returns the times of the copies, each from its first start to its last end over all parts.
 Timeline timeline_of(std::span<const Job> jobs, std::size_t copies);
 
-/// Returns the comparison of each copy.
+/// Returns the comparison of each copy, summed over its parts.
 std::vector<PatternCheck> checks_of(std::span<const Job> jobs, std::size_t copies);
 
 }  // namespace linkmatrix

@@ -10,12 +10,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t most_text = 256;  // of a fact: more is none
+constexpr std::size_t most_text = 256;  // a longer text is no fact
 constexpr std::string_view lies_on = "lower_";
 
 }  // namespace
 
-std::string line_of(const fs::path& file) {
+std::string first_line(const fs::path& file) {
   std::ifstream in(file);
   std::string line;
   std::getline(in, line);
@@ -25,7 +25,7 @@ std::string line_of(const fs::path& file) {
 }
 
 std::optional<double> number_of(const fs::path& file) {
-  const std::string text = line_of(file);
+  const std::string text = first_line(file);
   double value{};
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
   return failure == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;

@@ -25,20 +25,21 @@
 namespace linkmatrix {
 namespace {
 
-/// A limit of the process that the memory of the machine does not show.
-BadInput not_given(std::uint64_t bytes, int error) {
-  return BadInput("--size needs a buffer of " + format_size(bytes) + " in host memory, and the system refuses it (" +
-                  std::strerror(error) + "): use a smaller --size, or raise `ulimit -v`");
+/// The system refuses memory although available_memory() suffices, such as beyond `ulimit -v`.
+BadInput refused(std::uint64_t bytes, int error) {
+  return BadInput("--size needs a buffer of " + format_size(bytes) +
+                  " in host memory, but the system refuses the allocation (" + std::strerror(error) +
+                  "): use a smaller --size, or raise `ulimit -v`");
 }
 
 BadInput too_large(std::uint64_t bytes) {
-  return BadInput("--size needs a buffer of " + format_size(bytes) + " in host memory, and " +
+  return BadInput("--size needs a buffer of " + format_size(bytes) + " in host memory, but only " +
                   std::to_string(available_memory() / MiB) + " MiB are available: use a smaller --size");
 }
 
-constexpr std::size_t most_pages = 256;  // that are asked for: a share is known to some percent then
+constexpr std::size_t most_pages = 256;  // sampled pages: the fraction is known to some percent
 
-/// Parses the addresses of a line "7f12-7f34 rw-p 00000000 00:00 0", with which smaps begins each mapping.
+/// Parses the addresses in the first line of a mapping in smaps: "7f12-7f34 rw-p 00000000 00:00 0".
 std::optional<std::pair<std::uintptr_t, std::uintptr_t>> mapping_of(const std::string& line) {
   std::uintptr_t first = 0, last = 0;
   if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " ", &first, &last) != 2) return std::nullopt;
@@ -67,9 +68,9 @@ std::optional<std::uint64_t> number_of(const fs::path& file, std::string_view wa
 
 /// File names of a version of control groups.
 struct GroupFiles {
-  std::array<std::string_view, 2> limits;  ///< limits; the kernel slows processes down beyond the second
+  std::array<std::string_view, 2> limits;  ///< hard limit, and limit beyond which the kernel slows processes down
   std::string_view used;
-  std::string_view reclaimable;  ///< in memory.stat: file pages that were not used recently
+  std::string_view reclaimable;  ///< name in memory.stat of file pages that were not used recently
 };
 
 constexpr GroupFiles version_1{
@@ -86,8 +87,8 @@ std::uint64_t available_in(const fs::path& group, const GroupFiles& files) {
 }
 
 struct ControlGroup {
-  fs::path folder;  ///< of its files
-  int version;      ///< 1 or 2, with different names of files
+  fs::path folder;
+  int version;  ///< 1 or 2; selects the file names
 };
 
 /// Parses a line of /proc/self/cgroup, "number:controllers:path".
@@ -97,7 +98,7 @@ std::vector<std::string> fields_of(const std::string& line) {
   return {line.substr(0, first), line.substr(first + 1, second - first - 1), line.substr(second + 1)};
 }
 
-/// The version of the memory controller that a line is about; 0: another controller.
+/// Returns the version if a line of /proc/self/cgroup is about the memory controller; else 0.
 int version_of(const std::vector<std::string>& fields) {
   if (fields.size() != 3) return 0;
   if (fields[0] == "0" && fields[1].empty()) return 2;
@@ -105,8 +106,8 @@ int version_of(const std::vector<std::string>& fields) {
   return std::find(controllers.begin(), controllers.end(), "memory") != controllers.end() ? 1 : 0;
 }
 
-/// The control groups of this process, the outermost first. In a container the path may be the host's, which is not
-/// visible there. The mounted folder is the container's own then.
+/// Returns the memory control groups of this process, the outermost first. In a container the path may be invisible.
+/// The mounted folder is then the container's own group.
 std::vector<ControlGroup> control_groups(const fs::path& root) {
   std::vector<ControlGroup> found;
   std::ifstream groups(root / "proc/self/cgroup");
@@ -130,10 +131,10 @@ HostMemory::HostMemory(std::uint64_t bytes, bool huge) {
   mapped_ = ::mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped_ == MAP_FAILED) {
     mapped_ = nullptr;
-    throw not_given(bytes, errno);
+    throw refused(bytes, errno);
   }
   ::madvise(mapped_, mapped_bytes_, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-  // On a boundary of huge pages: two buffers that differ in it differ by half in their rate.
+  // Aligned to huge pages, because rates differ by half between aligned and unaligned buffers.
   void* at = mapped_;
   std::size_t space = mapped_bytes_;
   data_ = static_cast<std::byte*>(std::align(huge_page_bytes, bytes, at, space));

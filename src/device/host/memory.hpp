@@ -16,8 +16,8 @@ namespace linkmatrix {
 
 constexpr std::uint64_t huge_page_bytes = 2 * MiB;
 
-/// Memory from the kernel, in pages of 2 MiB if requested and available. Pages lie on the NUMA node of the thread that
-/// touches them first.
+/// Memory mapped from the kernel, in pages of 2 MiB if requested and available. The kernel places each page on the NUMA
+/// node of the thread that touches it first.
 class HostMemory {
  public:
   HostMemory() = default;
@@ -45,33 +45,33 @@ class HostMemory {
 
 /// Type of host memory for copies.
 struct HostMemoryKind {
-  HostPages pages = HostPages::pinned;  ///< pages of GPU copies; threads and ranks use pageable memory
+  HostPages pages = HostPages::pinned;  ///< for copies of GPUs; threads and ranks always use pageable memory
   bool huge = true;                     ///< whether to use pages of 2 MiB, if available
 };
 
-/// Touches a part of new memory from this thread, and fills it with the pattern, because some memory controllers and
-/// links transfer zeros faster.
+/// Fills bytes [at, at + bytes) of new memory with the pattern from this thread, because some links transfer zeros
+/// faster.
 void touch_here(HostMemory& memory, std::uint64_t at, std::uint64_t bytes);
 
-/// Allocates `memory` with at least `bytes` bytes and touches it from this thread, unless it is large enough.
+/// Replaces `memory` by new memory of at least `bytes` bytes, touched by this thread, unless it is large enough.
 void reserve_here(HostMemory& memory, std::uint64_t bytes, bool huge = true);
 
 constexpr std::uint64_t page_bytes = 4096;
 
-/// Actual placement of touched memory. First touch and madvise are only hints.
+// The next two functions return the actual placement of memory, because first touch and madvise are only hints.
 
 /// Returns the fraction of sampled pages on a NUMA node; nothing if the kernel does not report it.
 std::optional<double> share_on_node(std::span<const std::byte> memory, int node);
 
-/// Returns the bytes in huge pages of the mappings that contain the memories. smaps: as /proc/self/smaps. Nothing if no
-/// mapping matches.
+/// Returns the bytes in huge pages of the mappings that contain the memories; nothing if no mapping does. smaps:
+/// content of /proc/self/smaps.
 std::optional<std::uint64_t> huge_bytes(std::istream& smaps, std::span<const std::span<const std::byte>> memories);
 
 /// Returns the kernel's setting, "always [madvise] never"; "" if unknown.
 std::string huge_page_setting();
 
-/// Returns the bytes that this process can allocate without swapping: the available memory of the machine, limited by
-/// each of its control groups (v1 or v2). Groups without a readable limit do not count. root: folder of /proc and /sys.
+/// Returns the bytes that this process can allocate without swapping: the minimum over MemAvailable and the readable
+/// limits of its control groups (v1 or v2). root: folder of /proc and /sys.
 std::uint64_t available_memory(const std::filesystem::path& root = "/");
 
 }  // namespace linkmatrix

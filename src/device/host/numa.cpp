@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr auto node_folder = "/sys/devices/system/node";
 
-constexpr int core_numbers = 1 << 16;  // no kernel counts as many: 8,192 on x86
+constexpr int core_numbers = 1 << 16;  // more than any kernel supports (x86: 8,192)
 
 int parse_core(const std::string& text) {
   int core = -1;
@@ -26,7 +26,7 @@ int parse_core(const std::string& text) {
   return core;
 }
 
-/// The cores of a node that are allowed; empty where its file cannot be read.
+/// Returns the allowed cores of a node; empty if its file is not readable.
 std::vector<int> allowed_of(const fs::path& node, const std::vector<int>& allowed) {
   std::string text;
   std::getline(std::ifstream(node / "cpulist"), text);

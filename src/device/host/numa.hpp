@@ -25,7 +25,7 @@ struct NumaNode {
 /// Returns the nodes with at least one allowed core; one node with all cores if the kernel reports none.
 std::vector<NumaNode> numa_nodes();
 
-/// A set of cores of any kernel. A kernel with more than 1,024 cores rejects a cpu_set_t.
+/// A set of cores, larger than cpu_set_t, because a kernel with more than 1,024 cores rejects a cpu_set_t.
 struct CoreSet {
   static constexpr int most = 8192;
   std::array<cpu_set_t, most / CPU_SETSIZE> words{};
@@ -39,11 +39,11 @@ CoreSet allowed_set();
 /// Returns the memory of each NUMA node as an endpoint, "numa0" ….
 std::vector<Endpoint> host_memory_endpoints(const std::vector<NumaNode>& nodes = numa_nodes());
 
-/// Binds this thread to cores. Does nothing for an empty list or if the system refuses.
+/// Binds this thread to cores. Does nothing for an empty list, or if the system refuses.
 void pin_thread(const std::vector<int>& cores);
 
-/// Binds this thread to the cores of a NUMA node during its lifetime, so that its first access places memory on this
-/// node.
+/// Binds this thread to the cores of a NUMA node during the lifetime of the object, so that first accesses place memory
+/// on this node.
 class NumaPin {
  public:
   explicit NumaPin(int node);

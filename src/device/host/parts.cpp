@@ -14,9 +14,9 @@
 namespace linkmatrix {
 namespace {
 
-constexpr std::uint64_t piece_bytes = 64 * MiB;  // between two polls of the stop flag
-constexpr std::uint64_t small_bytes = 4 * KiB;   // up to here one transfer is too short for a clock …
-constexpr std::uint64_t small_batch = 1000;      // … and so many make one repeat
+constexpr std::uint64_t piece_bytes = 64 * MiB;  // bytes between two polls of the stop flag
+constexpr std::uint64_t small_bytes = 4 * KiB;   // smaller transfers are too short for the clock
+constexpr std::uint64_t small_batch = 1000;      // number of small transfers per repeat
 
 bool goes_on(const HostRun& run) { return !run.stop && !run.deadline.passed(); }
 
@@ -27,7 +27,8 @@ void wait_for_gate(HostRun& run) {
 
 bool is_background(const HostPart& part) { return part.copy.background; }
 
-/// With few cores, a thread may finish its copies before the copies of its load start.
+/// Waits until all background threads have started, because with few cores a thread could finish before its load
+/// starts.
 void wait_for_loads(std::span<HostPart> parts, bool is_load, HostRun& run) {
   if (is_load) {
     for (HostPart& part : parts) part.time.span.start = run.now();
@@ -36,11 +37,10 @@ void wait_for_loads(std::span<HostPart> parts, bool is_load, HostRun& run) {
   while (run.absent > 0 && goes_on(run)) std::this_thread::yield();
 }
 
-/// Offset in the copy, not in the part.
 std::byte* source_of(const HostPart& part) { return part.source->data() + part.copy.offset + part.copy.shift; }
 std::byte* destination_of(const HostPart& part) { return part.destination->data() + part.copy.offset; }
 
-/// `on_piece(at, bytes)` over the part, until a stop is heard.
+/// Calls on_piece(at, bytes) for pieces of the part, until the stop flag is set. at: offset in the copy.
 template <class OnPiece>
 void in_pieces(const HostPart& part, std::uint64_t step, const HostRun& run, const OnPiece& on_piece) {
   const std::uint64_t end = part.share.at + part.share.bytes;
@@ -59,7 +59,7 @@ void transfer(const HostPart& part, const HostRun& run) {
       move(to + at, bounce, bytes);
     });
   }
-  asm volatile("" : : : "memory");  // a copy that was just made must be made again
+  asm volatile("" : : : "memory");  // prevents the compiler from removing repeated copies
 }
 
 void hand_over(HostPart& part, const HostRun& run) {
@@ -76,7 +76,7 @@ void follow_chain(HostPart& part, const HostRun& run) {
   if (part.copy.operation == Operation::visibility) hand_over(part, run);
 }
 
-/// Times that a part is made: a chain counts its accesses itself.
+/// Returns how often a part runs: once for a chain, which counts its own accesses.
 std::uint64_t rounds_of(const HostPart& part) { return part.copy.is_chain() ? 1 : transfers_of(part.copy); }
 
 void make_once(HostPart& part, const HostRun& run) {
@@ -86,7 +86,7 @@ void make_once(HostPart& part, const HostRun& run) {
     transfer(part, run);
 }
 
-/// Goes on with the parts in the background until all that are measured are done.
+/// Repeats background parts until all measured parts are done.
 void keep_busy(std::span<HostPart> parts, const HostRun& run) {
   while (run.measured > 0 && !run.stop)
     for (HostPart& part : parts)
@@ -95,7 +95,7 @@ void keep_busy(std::span<HostPart> parts, const HostRun& run) {
     if (part.copy.background) part.time.span.end = run.now();
 }
 
-constexpr std::uint32_t n = 128;  // a product takes a millisecond: so long a stop is not heard
+constexpr std::uint32_t n = 128;  // a product takes a millisecond, the delay of a stop
 constexpr std::uint64_t streamed = 4 * MiB;
 
 }  // namespace
@@ -185,7 +185,7 @@ void compare_parts(std::span<HostPart> parts, const Portion& portion, const Host
 }
 
 void heat_until_stopped(Heated& heated, bool flip, const HostRun& run) {
-  static const std::uint64_t expected = expected_sum(n);
+  static const std::uint64_t expected = expected_checksum(n);
   const std::vector<float> a = heating_matrix(1, n), b = heating_matrix(2, n);
   std::vector<float> product;
   std::vector<std::byte> from(streamed, std::byte{1}), to(streamed);
@@ -193,9 +193,9 @@ void heat_until_stopped(Heated& heated, bool flip, const HostRun& run) {
     multiply(a, b, n, product);
     if (flip && heated.products == 0) product[7] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(product[7]) ^ 1u);
     ++heated.products;
-    heated.wrong += sum_of_bits(product) == expected ? 0 : 1;
+    heated.wrong += product_checksum(product) == expected ? 0 : 1;
     std::memcpy(to.data(), from.data(), streamed);
-    asm volatile("" : : "r"(to.data()) : "memory");  // the stream is the purpose
+    asm volatile("" : : "r"(to.data()) : "memory");  // prevents the compiler from removing the copy
   } while (!run.stop && !run.deadline.passed());
 }
 

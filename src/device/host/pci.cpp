@@ -13,9 +13,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 4> classes{"PIX", "PXB", "PHB", "NODE"};  // the nearest first, without SYS
-// The kernel's `class` begins so: 3D controllers, other display controllers, accelerators.
+// Prefixes of the kernel's `class`: 3D controllers, other display controllers, accelerators.
 constexpr std::array<std::string_view, 3> accelerators{"0x0302", "0x0380", "0x1200"};
-// A VGA controller is a GPU by one of these, and a picture of the console by others.
+// Vendors whose VGA controllers are GPUs. Those of other vendors serve the console.
 constexpr std::array<std::string_view, 2> makers_of_gpus{"0x10de", "0x1002"};
 
 bool is_address(const std::string& name) {  // 0000:18:00.0
@@ -25,9 +25,9 @@ bool is_address(const std::string& name) {  // 0000:18:00.0
 bool is_root(const std::string& name) { return name.starts_with("pci"); }  // pci0000:15
 
 bool is_gpu(const fs::path& device) {
-  const std::string what = line_of(device / "class");
+  const std::string what = first_line(device / "class");
   const auto begins = [&](std::string_view with) { return what.starts_with(with); };
-  if (begins("0x0300")) return std::ranges::find(makers_of_gpus, line_of(device / "vendor")) != makers_of_gpus.end();
+  if (begins("0x0300")) return std::ranges::find(makers_of_gpus, first_line(device / "vendor")) != makers_of_gpus.end();
   return std::ranges::any_of(accelerators, begins);
 }
 
@@ -36,12 +36,12 @@ std::size_t rank_of(const std::string& link_class) {
 }
 
 std::string class_of(const PciPlace& a, const PciPlace& b, std::size_t shared) {
-  if (shared == 0) {  // not even a host bridge
+  if (shared == 0) {  // no common host bridge
     if (a.numa < 0 || b.numa < 0) return "";
     return a.numa == b.numa ? "NODE" : "SYS";
   }
   if (shared == 1) return "PHB";
-  // A switch is an upstream bridge, which is shared, and one bridge more for each of its ports.
+  // A switch has one upstream bridge, which is shared, and one further bridge per port.
   return std::max(a.path.size(), b.path.size()) - shared <= 2 ? "PIX" : "PXB";
 }
 
@@ -54,7 +54,7 @@ PciPlace pci_place(const fs::path& device) {
   PciPlace place;
   for (const fs::path& part : real)
     if (is_root(part.string()) || is_address(part.string())) place.path.push_back(part);
-  const std::string numa = line_of(real / "numa_node");
+  const std::string numa = first_line(real / "numa_node");
   place.numa = numa.empty() ? -1 : std::atoi(numa.c_str());
   return place;
 }
@@ -73,7 +73,7 @@ GpuPath path_between(const PciPlace& adapter, const PciPlace& gpu) {
   return {gpu.address(), class_of(adapter, gpu, shared), shared == 0 ? 0 : static_cast<int>(shared) - 1, false};
 }
 
-bool nearer(const GpuPath& one, const GpuPath& other) {
+bool is_nearer(const GpuPath& one, const GpuPath& other) {
   const std::size_t mine = rank_of(one.link_class), others = rank_of(other.link_class);
   return mine < others || (mine == others && mine < classes.size() && one.bridges > other.bridges);
 }

@@ -10,7 +10,7 @@ namespace linkmatrix {
 namespace {
 
 constexpr std::uint64_t least_share = 1 * MiB;
-constexpr double least_gain = 1.02;  // variation between runs of one path
+constexpr double least_gain = 1.02;  // larger than the variation between runs
 
 }  // namespace
 
@@ -23,7 +23,7 @@ std::span<const std::unique_ptr<Worker>> Team::threads(std::size_t wanted) {
     } catch (const std::system_error& e) {
       refused_ = "only " + std::to_string(workers_.size()) + " threads can be started: " + e.code().message();
       if (workers_.empty()) throw;
-      cores_.resize(workers_.size());  // no further attempt
+      cores_.resize(workers_.size());  // do not try again
       wanted = workers_.size();
     }
   }
@@ -39,7 +39,7 @@ std::vector<Share> shares(std::uint64_t bytes, std::size_t threads) {
   return out;
 }
 
-std::size_t threads_that_fill(std::size_t most, const std::function<double(std::size_t)>& rate) {
+std::size_t find_thread_count(std::size_t most, const std::function<double(std::size_t)>& rate) {
   std::size_t threads = 1;
   double best = rate(threads);
   while (threads < most) {
@@ -52,17 +52,17 @@ std::size_t threads_that_fill(std::size_t most, const std::function<double(std::
   return threads;
 }
 
-void PathThreads::count(const PathKind& kind, std::uint64_t bytes, const std::function<double()>& rate) {
+void PathThreads::determine(const PathKind& kind, std::uint64_t bytes, const std::function<double()>& rate) {
   const std::size_t most = shares(bytes, kind.cores).size();
   std::map<std::uint64_t, std::size_t>& of_size = threads_[kind];
   if (most == 1 || of_size.contains(bytes)) return;
-  of_size[bytes] = threads_that_fill(most, [&](std::size_t threads) {
+  of_size[bytes] = find_thread_count(most, [&](std::size_t threads) {
     of_size[bytes] = threads;
     return rate();
   });
 }
 
-std::size_t PathThreads::of(const PathKind& kind, std::uint64_t bytes) const {
+std::size_t PathThreads::number(const PathKind& kind, std::uint64_t bytes) const {
   const auto known = threads_.find(kind);
   if (known == threads_.end() || known->second.empty()) return 1;
   const auto at = known->second.lower_bound(bytes);

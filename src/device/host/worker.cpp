@@ -12,8 +12,8 @@
 namespace linkmatrix {
 namespace {
 
-constexpr auto last_wait = std::chrono::seconds(2);                   // seconds for a stopped job
-constexpr auto signal_poll_interval = std::chrono::milliseconds(50);  // one lets every deadline pass
+constexpr auto last_wait = std::chrono::seconds(2);                   // for a stopped job
+constexpr auto signal_poll_interval = std::chrono::milliseconds(50);  // a signal ends every deadline
 
 }  // namespace
 
@@ -68,7 +68,7 @@ bool Worker::wait(Deadline deadline) {
   return true;
 }
 
-bool Worker::ends_after_all() {
+bool Worker::wait_after_deadline() {
   std::unique_lock lock(shared_->mutex);
   if (!shared_->idle_by(lock, Clock::now() + last_wait)) return false;
   shared_->rethrow();
@@ -88,7 +88,7 @@ void Worker::serve(Shared& shared) {
     } catch (...) {
       failure = std::current_exception();
     }
-    job = nullptr;  // with the objects that it kept alive
+    job = nullptr;  // releases its objects
     lock.lock();
     shared.failure = failure;
     shared.busy = false;

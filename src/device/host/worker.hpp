@@ -9,29 +9,30 @@
 
 namespace linkmatrix {
 
-/// A thread bound to cores that runs one job at a time.
+/// A thread that is bound to cores and runs one job at a time. Its functions are called from one other thread.
 class Worker {
  public:
   /// Throws std::system_error if no thread can be started.
   explicit Worker(std::vector<int> cores);
-  /// Waits a limited time for the current job. A thread that hangs is abandoned with the objects of its job.
+  /// Waits up to two seconds for the current job. Then abandons the thread and the objects of its job.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Starts a job. Throws DeviceError if the previous job, given up at its deadline, is still running.
+  /// Starts a job. Throws DeviceError if the previous job is still running after its deadline.
   void start(std::function<void()> job);
-  /// Waits for the job. Returns false if the deadline passes first. Throws the exception of the job.
+  /// Waits for the job. Returns false after the deadline. Rethrows the exception of the job.
   bool wait(Deadline deadline);
-  /// Waits for a job that was given up. Returns false if its thread hangs. Throws the exception of the job.
-  bool ends_after_all();
+  /// Waits two further seconds for a job after its deadline. Returns false if its thread hangs. Rethrows the exception
+  /// of the job.
+  bool wait_after_deadline();
 
  private:
   struct Shared;
 
   static void serve(Shared& shared);
 
-  std::shared_ptr<Shared> shared_;  ///< state shared with the thread, which may live longer
+  std::shared_ptr<Shared> shared_;  ///< shared with the thread, which may live longer
   std::thread thread_;
 };
 

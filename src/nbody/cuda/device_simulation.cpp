@@ -27,8 +27,7 @@ namespace {
 
 using cuda::check;
 
-constexpr int steps_between_marks =
-    32;  // steps that wait in a device's queues: a launch into a full one cannot be left
+constexpr int steps_between_marks = 32;  // maximum number of queued steps, because a launch into a full queue blocks
 
 template <class T>
 class DeviceSimulation final : public Simulation {
@@ -56,7 +55,7 @@ class DeviceSimulation final : public Simulation {
     for (const Part& part : parts_) {
       part.use();
       check(cudaMemcpy(part.places(0), first.data(), bytes, cudaMemcpyHostToDevice), part.label, "cudaMemcpy");
-      check(cudaMemset(part.places(1), 0, bytes), part.label, "cudaMemset");  // places without a body have no mass
+      check(cudaMemset(part.places(1), 0, bytes), part.label, "cudaMemset");  // unused slots have no mass
       check(cudaMemset(part.velocities.get(), 0, split_.stride() * sizeof(Vector4<T>)), part.label, "cudaMemset");
       check(cudaDeviceSynchronize(), part.label, "cudaDeviceSynchronize");
     }
@@ -148,7 +147,9 @@ class DeviceSimulation final : public Simulation {
     check(cudaStreamWaitEvent(stream.get(), event, 0), part.label, "cudaStreamWaitEvent");
   }
 
-  /// Forces of the own bodies need no other part. Forces of other bodies wait for their positions and run concurrently.
+  /// Enqueues the forces of a step. Forces by the part's own bodies start immediately; forces by other bodies wait for
+  /// their
+  /// positions.
   void compute(Part& part, const Step& step, Deadline deadline) {
     part.use();
     const std::uint64_t own = split_.place_of(part.number), stride = split_.stride();
@@ -157,7 +158,7 @@ class DeviceSimulation final : public Simulation {
                             partial_of(part),  part.own_splits};
     cuda::launch_forces(work, part.shape, part.own.get());
     if (others > 0) {
-      wait(part, part.rest, part.moved_to(now_));  // the sums of the step before are used up
+      wait(part, part.rest, part.moved_to(now_));  // the sums of the previous step were used
       exchange_->await(part, now_, part.rest.get(), deadline);
       work.from = (own + stride) % split_.places();
       work.count = others;
@@ -195,7 +196,7 @@ class DeviceSimulation final : public Simulation {
   NbodyCase wanted_;
   Split split_;
   std::vector<Part> parts_;
-  int now_ = 0;  ///< which positions are the last ones
+  int now_ = 0;  ///< index of the buffer with the current positions
 };
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 
 using cuda::check;
 
-/// Each device copies its positions into the memory of every other one.
+/// Copies the positions of each device into the memory of all other devices.
 template <class T>
 class PeerExchange final : public cuda::PositionExchange<T> {
  public:
@@ -24,7 +24,7 @@ class PeerExchange final : public cuda::PositionExchange<T> {
     part.use();
     check(cudaStreamWaitEvent(part.copies.get(), part.moved_to(buffer), 0), part.label, "cudaStreamWaitEvent");
     const std::uint64_t place = split_.place_of(part.number);
-    for (std::size_t step = 1; step < parts_->size(); ++step) {  // no two devices send to the same device concurrently
+    for (std::size_t step = 1; step < parts_->size(); ++step) {  // in each step, no two devices send to the same device
       const Part& other = (*parts_)[(static_cast<std::size_t>(part.number) + step) % parts_->size()];
       check(cudaMemcpyPeerAsync(other.places(buffer) + place, other.ordinal, part.places(buffer) + place, part.ordinal,
                                 split_.count(part.number) * sizeof(Vector4<T>), part.copies.get()),

@@ -9,17 +9,18 @@ namespace linkmatrix::cuda {
 namespace {
 
 constexpr int move_threads = 256;
-constexpr int blocks_of_multiprocessor = 32;  // about eight times as many as run at once: the last ones end together
-constexpr std::uint64_t usual_chunks = 4;     // of a block, where that leaves enough blocks
+constexpr int blocks_of_multiprocessor = 32;  // about eight times the number of resident blocks, for an even end
+constexpr std::uint64_t usual_chunks = 4;     // chunks per block, if this leaves enough blocks
 
-/// Within 1e-7 of the inverse root, by the special function unit.
+/// Returns 1/√x with a relative error of 1e-7, by the special function unit.
 __device__ __forceinline__ float inverse_root(float x) {
   float y;
   asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
 
-/// The unit's first 20 bits, and one step of third order; x is neither 0 nor infinite, of which rsqrt() takes care.
+/// Returns 1/√x in double precision: 20 bits of the special function unit, refined by one step of third order. x must
+/// be positive and finite.
 __device__ __forceinline__ double inverse_root(double x) {
   double y;
   asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
@@ -27,8 +28,9 @@ __device__ __forceinline__ double inverse_root(double x) {
   return fma(y * e, fma(0.375, e, 0.5), y);
 }
 
-/// A block has threads × bodies of the part, a thread every threads-th; gridDim.y blocks share what acts. A chunk of as
-/// many bodies as there are threads is read into shared memory, the next one while it is worked on.
+/// Sums the forces on threads × bodies bodies per block; each thread has every threads-th of them. gridDim.y blocks
+/// share the acting bodies. Acting bodies are read into shared memory in chunks of one body per thread, the next chunk
+/// during the computation.
 template <class T, int threads, int bodies, int unroll>
 __global__ __launch_bounds__(threads) void forces_kernel(ForceWork<T> work) {
   __shared__ Vector4<T> chunk[threads];
@@ -54,7 +56,8 @@ __global__ __launch_bounds__(threads) void forces_kernel(ForceWork<T> work) {
     chunk[threadIdx.x] = next;
     __syncthreads();
     if (c + 1 < end) next = read(c + 1);
-    T sx[bodies] = {}, sy[bodies] = {}, sz[bodies] = {};  // of this chunk alone: sums of sums are rounded less
+    T sx[bodies] = {}, sy[bodies] = {},
+      sz[bodies] = {};  // sums of one chunk, because sums of sums have smaller rounding errors
 #pragma unroll unroll
     for (int j = 0; j < threads; ++j) {
       const Vector4<T> other = chunk[j];
@@ -94,7 +97,7 @@ __global__ void move_kernel(MoveWork<T> work) {
 
 std::uint64_t divided_up(std::uint64_t what, std::uint64_t by) { return (what + by - 1) / by; }
 
-/// Calls `launch` with the shape's numbers as constants.
+/// Calls `launch` with the launch shape as compile-time constants.
 template <int n, class Launch>
 void with_shape(const NbodyShape& shape, const Launch& launch) {
   constexpr NbodyShape own = nbody_shapes[n];
@@ -128,7 +131,7 @@ void launch_move(const MoveWork<T>& work, cudaStream_t stream) {
 
 template <class T>
 NbodyShape shape_for(std::uint64_t stride) {
-  // In single precision registers for more bodies leave room for fewer warps, which cover each other's waits.
+  // In single precision, more bodies per thread need more registers, which leaves too few warps to hide latencies.
   constexpr NbodyShape one{256, 1, 32}, two{256, 2, 16};
   const std::uint64_t places_of_block = static_cast<std::uint64_t>(two.threads) * two.bodies;
   return sizeof(T) == sizeof(double) && stride >= places_of_block ? two : one;

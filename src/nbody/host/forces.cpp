@@ -12,7 +12,7 @@
 namespace linkmatrix {
 namespace {
 
-constexpr std::size_t bodies_at_once = 16;  // sums that fit a core's registers and first-level cache
+constexpr std::size_t bodies_at_once = 16;  // their sums fit into registers and L1 cache
 
 template <class T>
 using Lanes = std::array<T, bodies_at_once>;
@@ -22,7 +22,7 @@ struct Sums {
   Lanes<T> x{}, y{}, z{};
 };
 
-/// Adds the forces of the bodies of one tile on the bodies in the lanes.
+/// Adds the forces of one tile's bodies on bodies_at_once bodies.
 template <class T>
 void add_tile(const Vector4<T>* tile, const Sums<T>& at, Sums<T>& sums) {
   for (std::uint64_t j = 0; j < bodies_of_tile; ++j) {
@@ -48,7 +48,7 @@ void add_forces(const Vector4<T>* positions, std::uint64_t places, std::uint64_t
       at.x[i] = own.x, at.y[i] = own.y, at.z[i] = own.z;
     }
     for (std::uint64_t tile = 0; tile < places; tile += bodies_of_tile) {
-      Sums<T> sums;  // of this tile alone: sums of sums are rounded less
+      Sums<T> sums;  // sums of one tile, because sums of sums have smaller rounding errors
       add_tile(positions + tile, at, sums);
       for (std::size_t i = 0; i < bodies_at_once; ++i)
         all.x[i] += sums.x[i], all.y[i] += sums.y[i], all.z[i] += sums.z[i];
@@ -69,9 +69,9 @@ std::uint64_t host_bytes(const NbodyCase& wanted, int parts) {
 void refuse_too_many_bodies(const NbodyCase& wanted, int parts) {
   const std::uint64_t bytes = host_bytes(wanted, parts);
   if (bytes > available_memory())
-    throw BadInput("--bodies: " + std::to_string(wanted.bodies) + " need " + std::to_string(bytes / MiB) +
-                   " MiB of host memory, and " + std::to_string(available_memory() / MiB) +
-                   " MiB are available: use fewer");
+    throw BadInput("--bodies: " + std::to_string(wanted.bodies) + " bodies need " + std::to_string(bytes / MiB) +
+                   " MiB of host memory, but only " + std::to_string(available_memory() / MiB) +
+                   " MiB are available: use fewer --bodies");
 }
 
 }  // namespace linkmatrix

@@ -12,7 +12,7 @@
 namespace linkmatrix {
 namespace {
 
-/// Barrier of the threads, which they leave if a thread does not arrive.
+/// Barrier of the threads. Throws in all threads if one does not arrive in time.
 class Meeting {
  public:
   explicit Meeting(std::size_t threads) : threads_{threads} {}
@@ -39,7 +39,7 @@ class Meeting {
   std::atomic<bool> left_ = false;
 };
 
-/// State shared with the threads; a thread that hangs may outlive the simulation.
+/// State shared with the threads. A thread that hangs may outlive the simulation.
 template <class T>
 struct Shared {
   Split split;
@@ -47,7 +47,7 @@ struct Shared {
   bool odd = false;
 };
 
-/// A thread and the bodies of a part that it moves.
+/// A thread and its bodies.
 struct Hand {
   Worker* worker;
   std::size_t number;
@@ -128,7 +128,7 @@ class HostSimulation final : public Simulation {
       hands_.push_back({threads[t].get(), hands_.size(), part, count * t / n, count * (t + 1) / n});
   }
 
-  /// New positions into the memory of the other devices.
+  /// Copies new positions into the memory of the other devices.
   static void send(Shared<T>& shared, const Hand& hand, bool odd) {
     const std::uint64_t place = shared.split.place_of(hand.part) + hand.begin;
     const Vector4<T>* const from = part_of(shared, hand).positions[odd].get() + place;
@@ -164,7 +164,8 @@ class HostSimulation final : public Simulation {
       keep([&] {
         if (hand.worker->wait(deadline)) return;
         meeting->leave();
-        if (!hand.worker->ends_after_all()) throw TimedOut(endpoint(hand.part).endpoint.label + ": its thread hangs");
+        if (!hand.worker->wait_after_deadline())
+          throw TimedOut(endpoint(hand.part).endpoint.label + ": its thread hangs");
       });
     if (failure) std::rethrow_exception(failure);
   }

@@ -11,21 +11,21 @@ namespace linkmatrix::ranks {
 namespace {
 
 constexpr int gate_attempts = 3;
-constexpr double until_all_know = 150e-6;  // seconds from an order to open the gates until every rank has it
-constexpr double grace = 3;                // seconds more than a rank has, until it is given up
+constexpr double until_all_know = 150e-6;  // seconds from an order to open the gates to the opening
+constexpr double grace = 3;                // additional seconds before a rank is lost
 
 BufferName source_of(const Copy& copy) { return {copy.source, Role::source, copy.source_slot}; }
 BufferName destination_of(const Copy& copy) { return {copy.destination, Role::destination, copy.destination_slot}; }
 
 std::set<int> both_ends(const Copy& copy) { return {copy.source, copy.destination}; }
 std::set<int> the_destination(const Copy& copy) { return {copy.destination}; }
-/// The devices that run something: of a flag both do.
+/// Returns the devices that execute code for a copy: one, or both for a flag.
 std::set<int> those_that_run(const Copy& copy) {
   if (copy.operation == Operation::flag) return both_ends(copy);
   return {copy.initiator()};
 }
 
-/// Ranks that need the buffer of another rank for their part of a copy.
+/// Returns the ranks that must map the buffer of another rank for a copy.
 std::vector<std::pair<int, BufferName>> needs_of(const Copy& copy) {
   std::vector<std::pair<int, BufferName>> needs;
   for (const int rank : those_that_run(copy))
@@ -34,7 +34,7 @@ std::vector<std::pair<int, BufferName>> needs_of(const Copy& copy) {
   return needs;
 }
 
-constexpr double longest_order = 60;  // seconds: a rank that is dead must not be waited for until the run's own end
+constexpr double longest_order = 60;  // maximum wait in seconds for a rank that may be dead
 
 double seconds_of(Deadline deadline) { return std::clamp(deadline.seconds_left(), 0.0, longest_order); }
 
@@ -65,7 +65,7 @@ LossKind DeviceBackend::lost_kind(int endpoint) const {
   return ranks_.lost(endpoint) ? ranks_.lost_kind(endpoint) : LossKind::device;
 }
 
-/// Throws CopiesFailed where a rank does not answer or its device fails, and BadInput where one refuses.
+/// Asks ranks. Throws CopiesFailed if a rank does not answer or its device fails, BadInput if all ranks refuse.
 DeviceBackend::Answers DeviceBackend::ask(const std::map<int, DeviceOrder>& orders, std::span<const Copy> copies,
                                           Deadline deadline) {
   if (orders.empty()) return {};
@@ -90,7 +90,7 @@ DeviceBackend::Answers DeviceBackend::ask(const std::map<int, DeviceOrder>& orde
     short_of_memory_.insert(rank);
   }
   if (failed.empty()) return answers;
-  if (refused == questions.size()) {  // no device is faulty: the request is impossible everywhere
+  if (refused == questions.size()) {  // all ranks refuse, so the request is impossible
     for (const auto& [rank, status] : failed) failed_.erase(rank), short_of_memory_.erase(rank);
     throw BadInput(why);
   }
@@ -101,7 +101,7 @@ DeviceBackend::Answers DeviceBackend::ask(const std::map<int, DeviceOrder>& orde
   throw CopiesFailed(why, std::move(failures));
 }
 
-/// The same of all ranks that have a part in a copy.
+/// Asks all ranks that take part in a copy.
 DeviceBackend::Answers DeviceBackend::ask_parts(const DeviceOrder& form, std::span<const Copy> copies, Parts parts,
                                                 Deadline deadline) {
   std::map<int, DeviceOrder> orders;
@@ -151,7 +151,7 @@ void DeviceBackend::reserve(std::span<const Copy> copies, Deadline deadline) {
     for (const NamedBuffer& buffer : answer.buffers) made_[buffer.name] = buffer;
 }
 
-/// Ranks map the buffers that they need. A buffer that a device cannot reach fails only the copies of this buffer.
+/// Lets ranks map the buffers that they need. If a device cannot access a buffer, only its copies fail.
 void DeviceBackend::open(std::span<const Copy> copies, Deadline deadline) {
   std::map<int, DeviceOrder> opening;
   std::set<std::pair<int, BufferName>> asked;
@@ -188,7 +188,7 @@ void DeviceBackend::check_reachable(std::span<const Copy> copies) const {
 
 Timeline DeviceBackend::run(std::span<const Copy> copies, Deadline deadline) {
   check_reachable(copies);
-  std::vector<CopiesFailed::Failure> held;  // copies whose gates timed out, in the last attempt
+  std::vector<CopiesFailed::Failure> held;  // copies whose gates timed out in the last attempt
   for (int attempt = 0; attempt < gate_attempts; ++attempt) {
     DeviceOrder order;
     order.task = DeviceTask::arm;
@@ -216,7 +216,7 @@ Timeline DeviceBackend::run(std::span<const Copy> copies, Deadline deadline) {
                      held);
 }
 
-/// If a rank could not enqueue its copies, the copies of the others run, and their times are ignored.
+/// Opens the gates of the other ranks after a rank could not enqueue its copies. Their times are ignored.
 void DeviceBackend::let_go(std::span<const Copy> copies) {
   std::map<int, DeviceOrder> orders;
   for (const Copy& copy : copies)
@@ -228,8 +228,8 @@ void DeviceBackend::let_go(std::span<const Copy> copies) {
   }
 }
 
-/// Converts all times to the clock of each node, relative to the node's first gate. The clocks of nodes are not
-/// synchronised. All copies ran within `seconds`.
+/// Converts times to seconds after the first gate of each node, because clocks of nodes are not synchronized. seconds:
+/// maximum duration of all copies.
 Timeline DeviceBackend::timeline(std::span<const Copy> copies, const Answers& answers, double seconds) const {
   std::map<std::string, double> zero;
   for (const auto& [rank, answer] : answers) {

@@ -11,10 +11,10 @@ namespace {
 
 using namespace cuda;
 
-constexpr double latest_opening = 0.1;          // seconds; a longer wait means that the clocks differ
-constexpr std::chrono::seconds arming_time{2};  // until each stream waits; a healthy one does in some µs
+constexpr double latest_opening = 0.1;          // maximum wait in seconds; a longer wait means different clocks
+constexpr std::chrono::seconds arming_time{2};  // time until all streams wait at the gate; usually some µs
 
-/// Spins: a rank that sleeps opens its gate later than the others.
+/// Polls without sleeping, because a sleeping rank would open its gate late.
 void wait_until(double time) {
   if (time > steady_seconds() + latest_opening) return;
   while (steady_seconds() < time) {
@@ -91,12 +91,12 @@ void DeviceCopies::reserve(const DeviceOrder& order, DeviceAnswer& answer) {
   }
 }
 
-/// Asked before it is made, in words that name the remedy.
+/// Throws BadInput with a remedy if the device has less free memory. Called before each allocation.
 void DeviceCopies::check_free_memory(std::uint64_t bytes) {
   std::size_t free = 0, total = 0;
   check(cudaMemGetInfo(&free, &total), own().where(), "cudaMemGetInfo");
   if (bytes > free)
-    throw BadInput("--size needs a buffer of " + format_size(bytes) + " on " + own().where() + ", where " +
+    throw BadInput("--size needs a buffer of " + format_size(bytes) + " on " + own().where() + ", but only " +
                    std::to_string(free / MiB) + " MiB are free: use a smaller --size");
 }
 
@@ -147,8 +147,7 @@ void DeviceCopies::compare(const DeviceOrder& order, Deadline deadline, DeviceAn
       answer.copies.push_back({number, {}, work_.compare(copy, order.seed + number, deadline)});
 }
 
-/// Both ends of a flag clear their word before a copy starts. A ring contains addresses of the process that built it,
-/// and another process may have built its own ring since.
+/// Prepares chains. Flags are reset on both sides. A ring is rebuilt if another process built its own ring there.
 void DeviceCopies::set_up_chains(const DeviceOrder& order, Deadline deadline) {
   const auto put_down = [&](const BufferName& name, std::uint64_t offset) {
     check(cudaMemset(buffer(name).data() + offset, 0, sizeof(std::uint64_t)), own().where(), "cudaMemset");
@@ -160,7 +159,7 @@ void DeviceCopies::set_up_chains(const DeviceOrder& order, Deadline deadline) {
     if (copy.operation == Operation::flag && copy.source == rank_) put_down(source, copy.offset);
     if (copy.operation == Operation::flag && copy.destination == rank_) {
       put_down(destination, copy.offset);
-      own().answer_lane();  // no stream is made behind a closed gate
+      own().answer_lane();  // created now, because creation would block behind a closed gate
     }
     if (copy.operation != Operation::chase || copy.initiator() != rank_) continue;
     buffer(source).ring = {};
@@ -201,7 +200,7 @@ void DeviceCopies::enqueue_all(const DeviceOrder& order) {
     if (copy.operation == Operation::flag && copy.destination == rank_) work_.enqueue_answer(copy, gate_);
 }
 
-/// An order without armed copies releases nothing.
+/// Opens the gate at the given time. Does nothing without waiting copies.
 void DeviceCopies::run(const DeviceOrder& order, Deadline deadline, DeviceAnswer& answer) {
   if (!std::exchange(armed_, false)) return;
   wait_until(order.open_at);
@@ -214,7 +213,7 @@ void DeviceCopies::run(const DeviceOrder& order, Deadline deadline, DeviceAnswer
     answer.copies.push_back({numbers_[k], time(placed_[k], enqueue_seconds_[k]), {}});
 }
 
-/// On this device's clock, which begins when its gate opens.
+/// Returns the times of the copies in seconds after the opening of this device's gate.
 CopyTime DeviceCopies::time(const PlacedCopy& placed, double enqueue_seconds) const {
   const Copy& copy = placed.copy;
   CopyTime time;
@@ -228,7 +227,7 @@ CopyTime DeviceCopies::time(const PlacedCopy& placed, double enqueue_seconds) co
   return time;
 }
 
-/// Waits for the end of every copy. A device that hangs must not block the process.
+/// Waits for the end of every copy with a deadline, because a device may hang.
 void DeviceCopies::wait(std::span<const PlacedCopy> placed, Deadline deadline) const {
   for (const PlacedCopy& one : placed) {
     cudaError_t status = cudaEventQuery(one.lane.stop.get());

@@ -37,7 +37,7 @@ OwnProcess make_context_on(const Endpoint& device, const cuda::Nvml& nvml, cuda:
     return cuda::make_own_context(device.index, device.label, use, 0);
   } catch (const cuda::CudaError& e) {
     if (e.status() != cudaErrorMemoryAllocation) throw;
-    if (!others_on(use, device.label, {OwnProcess::Listed::absent, 0}).others_hold_memory(0)) throw;
+    if (!others_on(use, device.label, {OwnProcess::Listed::absent, 0}).has_other_memory_holders(0)) throw;
     throw MemoryHeld(e.what() + ("; " + nvml.memory_holders(device.pci)), {device.label}, {});
   }
 }
@@ -100,7 +100,7 @@ class DevicePayload final : public Payload {
     endpoint_state_.use();
     const std::uint64_t wanted = std::max(bytes, least_shared_bytes) + DirectTransfers::extra_bytes;
     if (wanted <= capacity_) return;
-    source_ = SharedMemory();  // gives back before it takes
+    source_ = SharedMemory();  // free before the new allocation
     destination_ = SharedMemory();
     source_ = SharedMemory::make(wanted, kind_, endpoint_state_.endpoint.index, where());
     destination_ = SharedMemory::make(wanted, kind_, endpoint_state_.endpoint.index, where());
@@ -213,7 +213,7 @@ class DevicePayload final : public Payload {
     for (std::uint64_t polls = 1; !sender.done() || !receiver.done(); ++polls) {
       sender.step();
       receiver.step();
-      if (polls % polls_between_checks == 0) mpi_.look(x.deadline);
+      if (polls % polls_between_checks == 0) mpi_.check_wait(x.deadline);
     }
   }
 
@@ -227,16 +227,16 @@ class DevicePayload final : public Payload {
   SharedMemory source_, destination_;
   std::uint64_t capacity_ = 0;
   int generation_ = 0;
-  StagingBuffer outgoing_, incoming_;  ///< buffers of sent data, shared inside the node; of data from another node
+  StagingBuffer outgoing_, incoming_;  ///< host buffers for sent data (shared inside the node) and received data
   std::map<int, StagingBuffer> others_;
   std::optional<Flight> sending_, receiving_;
   Stream copies_in_;
   std::vector<SharedMemory> given_up_;
-  std::optional<DeviceCopies> copies_;  ///< once rank 0 asks for any
+  std::optional<DeviceCopies> copies_;  ///< created by the first question of rank 0
   NvmlWatch watch_{endpoint_state_.endpoint};
 };
 
-/// Peer access by the management library's word: the other ranks' devices may not be visible to this one's driver.
+/// Returns peer access as reported by NVML, because devices of other ranks may be invisible to this process.
 Topology discover(std::vector<Endpoint>& devices) {
   const cuda::Nvml nvml;
   for (Endpoint& device : devices) cuda::read_limits(nvml, device), cuda::identify(nvml, device);
@@ -253,7 +253,7 @@ int ordinal_of(int number) {
   std::string reason;
   const int visible = visible_devices(reason);
   if (visible == 0) throw BadInput("--memory device: " + reason);
-  const int ordinal = visible == 1 ? 0 : number;  // a launcher may show each rank only its own device
+  const int ordinal = visible == 1 ? 0 : number;  // the launcher shows each rank only its own device
   if (ordinal >= visible)
     throw BadInput("--memory device: rank " + std::to_string(number) +
                    " of the node has no device; the number of devices is " + std::to_string(visible) +
@@ -285,7 +285,7 @@ void put_nvlinks(RankFacts& facts, Endpoint device) {
 /// BadInput if no device is available for the rank, DeviceError if the device does not work.
 std::unique_ptr<Payload> make_device_payload(Communicator& mpi, int number, RankFacts& facts) {
   const int ordinal = ordinal_of(number);
-  put(facts.device, "gpu" + std::to_string(number));  // should it not work, it still has a name
+  put(facts.device, "gpu" + std::to_string(number));  // also if the device does not work
   auto payload = std::make_unique<DevicePayload>(mpi, ordinal);
   put_device(facts, number, payload->endpoint());
   put_nvlinks(facts, payload->endpoint());
@@ -320,6 +320,6 @@ DeviceSupport answering_devices(MakeDeviceAnswerer make) {
   return {.make_payload = make_payload, .discover = discover, .make_backend = {}};
 }
 
-void expect_devices(int ranks) { cuda::ask_for_queues(ranks); }
+void expect_devices(int ranks) { cuda::request_queues(ranks); }
 
 }  // namespace linkmatrix::ranks

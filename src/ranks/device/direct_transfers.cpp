@@ -9,8 +9,8 @@ namespace {
 
 using namespace cuda;
 
-constexpr int polls_between_checks = 256;  // of the event that ends a wait
-constexpr double longest_wait = 30;  // seconds that a kernel waits for the other kernel, independent of the deadline
+constexpr int polls_between_checks = 256;  // polls of an event between two checks of the deadline
+constexpr double longest_wait = 30;        // maximum seconds that a kernel waits for the other kernel
 
 /// Description of a rank's memory for another rank.
 struct MemoryOffer {
@@ -18,7 +18,7 @@ struct MemoryOffer {
   int generation = 0;
 };
 
-/// Flag next to the messages.
+/// Returns the word behind the messages.
 std::byte* word_of(const SharedMemory& memory) { return memory.data() + memory.bytes() - DirectTransfers::extra_bytes; }
 
 std::uint64_t bytes_of(const Exchange& x) { return std::max<std::uint64_t>(x.order.bytes, 1); }
@@ -43,7 +43,7 @@ void DirectTransfers::connect(const Exchange& x, const SharedMemory& destination
   opened.generation = theirs.generation;
 }
 
-/// A destination has nothing to do.
+/// Makes the copies of a unidirectional step. The destination only waits.
 StepTimes DirectTransfers::transfer(const Exchange& x, const std::byte* source, const SharedMemory& destination) {
   if (x.order.metric == Metric::latency) return ping_pong(x, source, destination);
   StepTimes times;
@@ -52,7 +52,7 @@ StepTimes DirectTransfers::transfer(const Exchange& x, const std::byte* source, 
   return times;
 }
 
-/// Both put their word down before any kernel begins.
+/// Makes a ping-pong. Both ranks reset their words before the kernels start.
 StepTimes DirectTransfers::ping_pong(const Exchange& x, const std::byte* source, const SharedMemory& destination) {
   if (!state_) state_ = make_device_memory(sizeof(PingPongState), endpoint_state_.where());
   const SharedMemory& there = opened_.at(x.other).memory;
@@ -83,7 +83,7 @@ StepTimes DirectTransfers::ping_pong(const Exchange& x, const std::byte* source,
   return times;
 }
 
-/// The copies' own time, which ends now.
+/// Returns the span of the copies, which end now.
 Span DirectTransfers::write(const Exchange& x, const std::byte* source, int copies) {
   cuda::Lane& lane = endpoint_state_.lane(0);
   std::byte* const there = opened_.at(x.other).memory.data() + x.order.offset;
@@ -102,7 +102,7 @@ void DirectTransfers::wait(const Event& event, const Exchange& x) const {
     const cudaError_t status = cudaEventQuery(event.get());
     if (status == cudaSuccess) return;
     if (status != cudaErrorNotReady) check(status, endpoint_state_.where(), "cudaEventQuery");
-    if (polls % polls_between_checks == 0) mpi_.look(x.deadline);
+    if (polls % polls_between_checks == 0) mpi_.check_wait(x.deadline);
   }
 }
 

@@ -22,12 +22,12 @@ void listen(const Stage& stage, void* data, std::uint64_t bytes, int tag, MPI_Re
             stage.mpi.rank(), "MPI_Irecv");
 }
 
-/// Tag of the messages "this piece is free again", which go against the data.
+/// Returns the tag of messages that report a free piece to the sender.
 int back(const Stage& stage) {
   return stage.tag + static_cast<int>(MessageKind::back) - static_cast<int>(MessageKind::data);
 }
 
-/// Completes the sends of old words. Sends that have not completed were given up.
+/// Completes old sends. Those that are still pending were cancelled.
 void settle(const Stage& stage, MPI_Request& request) {
   if (request != MPI_REQUEST_NULL && !stage.mpi.test(request)) stage.mpi.give_up(request);
 }
@@ -51,7 +51,7 @@ void StagedSender::step() {
   }
   for (; sending_ < copying_ && is_copied(flight_, sending_, stage_.where); ++sending_) {
     MPI_Request& request = flight_.sent[sending_ % pieces];
-    if (request != MPI_REQUEST_NULL && !stage_.mpi.test(request)) break;  // a token of long ago
+    if (request != MPI_REQUEST_NULL && !stage_.mpi.test(request)) break;  // still pending: cancelled
     if (stage_.same_node)
       send(stage_, &flight_.token[sending_ % pieces], 1, stage_.tag, request);
     else

@@ -38,7 +38,7 @@ class ScriptedCollectives final : public Collectives {
     answer.comparing = comparing;
     return answer;
   }
-  std::optional<CellStatus> lost_as() const override { return gone; }
+  std::optional<CellStatus> lost_status() const override { return gone; }
   std::vector<Lost> take_lost() override { return {}; }
 
   std::vector<CollectiveCase> prepared;
@@ -202,8 +202,8 @@ TEST(CollectiveSampler, ARankThatIsLostIsNoValueAndEndsTheOthers) {
   EXPECT_EQ(sampled.status, CellStatus::timeout);
   EXPECT_EQ(sampled.why, "rank2 does not answer");
   EXPECT_TRUE(sampled.samples.empty());
-  EXPECT_FALSE(sampler.is_there({0, 1}));
-  EXPECT_EQ(sampler.lost_as({0, 1}), CellStatus::timeout);
+  EXPECT_FALSE(sampler.is_available({0, 1}));
+  EXPECT_EQ(sampler.lost_status({0, 1}), CellStatus::timeout);
 }
 
 TEST(CollectiveSampler, TakesEachColumnsOwnCase) {
@@ -236,7 +236,7 @@ TEST(CollectiveSampler, HasNothingLeftInADrillWhereOneOfItsRanksFails) {
     CollectiveSampler sampler(ranks, {{{0, 0}, all_reduce}}, 1);
     FaultySampler faulty(sampler, {kind, "rank1"});
     EXPECT_EQ(faulty.sample(first, {.until = Deadline::in(0.01)}).front().status, status);
-    EXPECT_FALSE(faulty.is_there({0, 0}));
+    EXPECT_FALSE(faulty.is_available({0, 0}));
   }
 }
 

@@ -49,7 +49,7 @@ const fs::path& place() {
 }
 
 /// Splits a text at blanks and line ends, as a shell does without quotes.
-std::vector<std::string> words_of(std::string text) {
+std::vector<std::string> error_text(std::string text) {
   std::ranges::replace(text, '\n', ' ');
   return split(text, ' ');
 }
@@ -117,16 +117,16 @@ void read_references(const std::string& text) {
   shape.unit = "GB/s";
   shape.rows = shape.columns = {"gpu0", "gpu1"};
   shape.link_class = {2, 2, "NV18"};
-  References::parse(text).of(shape);
+  References::parse(text).values_for(shape);
 }
 
 using Read = std::function<void(const std::string&)>;
 
 const std::map<std::string, Read>& readers() {
   static const std::map<std::string, Read> all{
-      {"p2p_options", [](const auto& text) { parsed(parse_p2p_options, words_of(text)); }},
-      {"collective_options", [](const auto& text) { parsed(parse_collective_options, words_of(text)); }},
-      {"nbody_options", [](const auto& text) { parsed(parse_nbody_options, words_of(text)); }},
+      {"p2p_options", [](const auto& text) { parsed(parse_p2p_options, error_text(text)); }},
+      {"collective_options", [](const auto& text) { parsed(parse_collective_options, error_text(text)); }},
+      {"nbody_options", [](const auto& text) { parsed(parse_nbody_options, error_text(text)); }},
       {"hosts", [](const auto& text) { ranks::expanded_hosts(text); }},
       {"references", read_references},
       {"groups", [](const auto& text) { ranks::parse_groups(text); }},

@@ -49,15 +49,15 @@ TEST(LocalSystem, ADeviceThatFailsIsLostAndTheOnesBeforeItGoOn) {
   const auto lost = system->take_lost();
   ASSERT_EQ(lost.size(), 1U);
   EXPECT_EQ(lost.front().label, "cpu1");
-  EXPECT_EQ(system->lost_as(2), CellStatus::error);
-  EXPECT_EQ(system->lost_as(1), std::nullopt);
+  EXPECT_EQ(system->lost_status(2), CellStatus::error);
+  EXPECT_EQ(system->lost_status(1), std::nullopt);
   EXPECT_TRUE(system->take_lost().empty()) << "it is told once";
 }
 
 TEST(LocalSystem, AfterADeviceThatHangsNothingBegins) {
   const auto system = system_of([] { throw TimedOut("cpu1: the step did not finish in time"); });
   EXPECT_EQ(run_on_both(*system).status, CellStatus::timeout);
-  EXPECT_EQ(system->lost_as(1), CellStatus::timeout);
+  EXPECT_EQ(system->lost_status(1), CellStatus::timeout);
   EXPECT_EQ(system->take_lost().size(), 1U);
 }
 
@@ -65,14 +65,14 @@ TEST(LocalSystem, AFailureThatNamesNoDeviceIsOfAllThatTookPart) {
   const auto system = system_of([] { throw DeviceError("the driver is gone"); });
   EXPECT_EQ(run_on_both(*system).status, CellStatus::error);
   EXPECT_EQ(system->take_lost().size(), 2U);
-  EXPECT_EQ(system->lost_as(1), CellStatus::error);
+  EXPECT_EQ(system->lost_status(1), CellStatus::error);
 }
 
 TEST(LocalSystem, WhatCannotBeHadIsLeftToWhoeverAsked) {
   const auto system = system_of([] { throw BadInput("--bodies: too many"); });
   system->prepare({Precision::f32, 4096, 2}, 10);
   EXPECT_THROW(system->run(1, 10), BadInput);
-  EXPECT_EQ(system->lost_as(2), std::nullopt);
+  EXPECT_EQ(system->lost_status(2), std::nullopt);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ MatrixResult curve_of(const NbodyPlan& plan, const std::vector<int>& counts, con
   MatrixResult result;
   std::vector<std::string> columns;
   for (const int count : counts) columns.push_back(column_of(count));
-  result.shape({"all"}, columns);
+  result.set_labels({"all"}, columns);
   result.testcase = plan.series.name();
   for (std::size_t c = 0; c < rates.size(); ++c) {
     result.status(0, c) = rates[c] > 0 ? CellStatus::ok : CellStatus::error;

@@ -24,7 +24,7 @@ class Scripted final : public NbodySystem {
     steps_run.push_back(steps);
     return {status, status == CellStatus::ok ? "" : "it failed", seconds_of_step * steps};
   }
-  NbodyAnswer find(Proof wanted_proof, double, double, Findings& found) override {
+  NbodyAnswer verify_once(Proof wanted_proof, double, double, Findings& found) override {
     ++proofs[wanted_proof];
     found = findings;
     found.devices = static_cast<std::uint64_t>(prepared.back().devices);
@@ -32,7 +32,7 @@ class Scripted final : public NbodySystem {
     found.energy_before = found.energy_after = -1;
     return {};
   }
-  std::optional<CellStatus> lost_as(int) const override { return std::nullopt; }
+  std::optional<CellStatus> lost_status(int) const override { return std::nullopt; }
   std::vector<Lost> take_lost() override { return {}; }
 
   double seconds_of_step = 0.001;

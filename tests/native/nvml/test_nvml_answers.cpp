@@ -147,7 +147,7 @@ TEST_F(NvmlPoll, KnowsThisProcessByItsStepOfMemoryThoughADriverNumbersItInAnothe
   });
   EXPECT_EQ(own.pid, 4194999u);
   DevicePoll poll(nvml, device(), {own});
-  const Activity now = at_rest(poll.now());
+  const Activity now = single_poll_usage(poll.now());
   ASSERT_EQ(now.processes.size(), 1u);
   EXPECT_EQ(now.processes[0].pid, self_);
   EXPECT_EQ(now.processes[0].name + now.processes[0].user, "") << "the process of this number here is another one";
@@ -158,9 +158,9 @@ TEST_F(NvmlPoll, HasAContextThatTheDriverDoesNotList) {
   replay(lines + "memory = 0 9001000\n");
   const Nvml nvml;
   DevicePoll poll(nvml, device(), {{OwnProcess::Listed::yes, self_}});
-  EXPECT_TRUE(at_rest(poll.now()).processes.empty());
+  EXPECT_TRUE(single_poll_usage(poll.now()).processes.empty());
   replay(lines + "memory = 0 558001000\n");
-  const Activity now = at_rest(poll.now());
+  const Activity now = single_poll_usage(poll.now());
   ASSERT_EQ(now.processes.size(), 1u);
   EXPECT_EQ(now.processes[0].pid, 0u);
   EXPECT_EQ(now.processes[0].bytes, 558000000u);
@@ -172,7 +172,7 @@ TEST_F(NvmlPoll, HasTheContextsOnGpusOfTheNodeThatTheRunDoesNotUse) {
          std::to_string(self_) + " = me 5\n");
   const Nvml nvml;
   DevicePoll poll(nvml, device(), {{OwnProcess::Listed::yes, self_}});
-  const Activity now = at_rest(poll.now());
+  const Activity now = single_poll_usage(poll.now());
   ASSERT_EQ(now.processes.size(), 2u);
   EXPECT_EQ(now.processes[0].where, "gpu0") << "the run's own GPU once, by its own label";
   EXPECT_EQ(now.processes[1].where, "n1:gpu2");

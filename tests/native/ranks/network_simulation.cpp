@@ -94,7 +94,7 @@ int simulate(std::size_t nodes, std::size_t per_node, const std::filesystem::pat
   apart = apart || nodes > most_in_record;
   record.change([&](Record& r) {
     MatrixResult& result = r.results.front();
-    apart ? void(result.rows = result.columns = labels) : result.shape(labels, labels);
+    apart ? void(result.rows = result.columns = labels) : result.set_labels(labels, labels);
   });
   std::unique_ptr<Store> store;
   if (apart)
@@ -129,7 +129,7 @@ int simulate(std::size_t nodes, std::size_t per_node, const std::filesystem::pat
             << "measuring, at " << round_seconds
             << " s a round: " << round_seconds * static_cast<double>(rounds.count()) / 60
             << " min; each other rank keeps " << sizeof(Order) << " bytes of it\n";
-  const bool complete = record.look([](const Record& r) { return r.results.front().complete(); });
+  const bool complete = record.read([](const Record& r) { return r.results.front().complete(); });
   return cells == static_cast<std::uint64_t>(nodes) * (nodes - 1) && complete ? 0 : 1;
 }
 

@@ -157,7 +157,7 @@ grep -q '"remeasured":\[\]' "$work/r.json" || grep -q '"controls":\[{' "$work/r.
   fail "what is measured again must have healthy pairs beside it"
 expect 3 "a rank that fails" --testcase $one --simulate-fault error:rank1
 prints '^Result: ERROR$'
-grep -q '"label":"rank1","why":"simulated fault: it failed"' "$work/r.json" || fail "the record must say who failed"
+grep -q '"label":"rank1","why":"simulated fault: the endpoint failed"' "$work/r.json" || fail "the record must say who failed"
 
 expect 0 "what a device counts, asked of its rank" --testcase $one --simulate-fault counter:rank1
 prints '^counter increased: .*:rank1 nvlink_replay 0 -> 5$'

@@ -32,7 +32,7 @@ class ScriptedRanks final : public Ranks {
     return answers;
   }
 
-  bool is_there(int rank) const override { return !silent_.contains(rank); }
+  bool is_available(int rank) const override { return !silent_.contains(rank); }
   std::vector<Lost> take_lost() override { return std::exchange(news_, {}); }
 
   /// Makes a rank stop answering.

@@ -33,7 +33,7 @@ struct Recorded {
     });
   }
   MatrixResult result() const {
-    return record.look([](const Record& r) { return r.results.back(); });
+    return record.read([](const Record& r) { return r.results.back(); });
   }
   Guarded<Record> record;
 };

@@ -40,7 +40,7 @@ class Measured {
       result.unit = metric == Metric::latency ? "us" : "GB/s";
       result.size_bytes = form.bytes;
       result.verify = true;
-      result.shape(table.labels(false), table.labels(false));
+      result.set_labels(table.labels(false), table.labels(false));
       for (std::size_t r = 0; r < ranks_of_node; ++r)
         for (std::size_t c = 0; c < ranks_of_node; ++c) result.link_class(r, c) = table.link_class(false, r, c);
     });
@@ -52,10 +52,10 @@ class Measured {
   }
 
   MatrixResult result() const {
-    return record_.look([](const Record& record) { return record.results.back(); });
+    return record_.read([](const Record& record) { return record.results.back(); });
   }
   std::vector<Lost> lost() const {
-    return record_.look([](const Record& record) { return record.lost; });
+    return record_.read([](const Record& record) { return record.lost; });
   }
 
  private:
@@ -185,7 +185,7 @@ TEST(Coordinator, AsksNobodyForCellsOfALostRank) {
   const RankTable table(facts_of_one_node(), {});
   const RankRounds rounds = table.rounds(false, false, false);
   Coordinator coordinator(ranks, table, rounds, {});
-  EXPECT_FALSE(coordinator.is_there({1, 0}));
+  EXPECT_FALSE(coordinator.is_available({1, 0}));
   const auto answers = coordinator.sample({{1, 0}, {2, 3}}, {});
   EXPECT_EQ(answers[0].status, CellStatus::timeout);
   EXPECT_EQ(answers[1].status, CellStatus::ok);

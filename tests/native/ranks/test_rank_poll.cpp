@@ -121,7 +121,7 @@ TEST_F(RankPollTest, OfTheFirstRankOfANodeHasWhoUsesItsGpus) {
   EXPECT_EQ(all.processes[0].user, "uid " + std::to_string(::getuid()));
   EXPECT_EQ(all.processes[1].pid, 0u);
   EXPECT_EQ(all.untold, std::vector<std::string>{"n1:gpu2: the driver does not list the processes that use it"});
-  Activity found = at_rest(all);
+  Activity found = single_poll_usage(all);
   decide_disturbances(found);
   ASSERT_EQ(found.disturbances.size(), 1u);
   EXPECT_EQ(found.disturbances[0].node, "n1");

@@ -60,19 +60,19 @@ class RankExchange final : public cuda::PositionExchange<T> {
 
   PositionsGather& ranks_;
   Split split_;
-  cuda::PinnedMemory here_;  ///< all positions, sent and received
+  cuda::PinnedMemory here_;  ///< all positions, for MPI
   cuda::Event arrived_;
-  bool is_under_way_ = false;  ///< was sent, and has not been gathered
+  bool is_under_way_ = false;  ///< whether positions were copied here and are not gathered yet
 };
 
-/// Exchanges positions between ranks with one GPU each. MPI gathers them in pinned memory of the host, because few
-/// builds of MPI accept addresses of devices.
+/// Exchanges positions between ranks with one GPU each, through pinned host memory, because few builds of MPI accept
+/// device addresses.
 Exchanges rank_exchanges(PositionsGather& ranks) {
   return {[&ranks] { return std::make_unique<RankExchange<float>>(ranks); },
           [&ranks] { return std::make_unique<RankExchange<double>>(ranks); }};
 }
 
-/// The device of this rank, and the exchange that gathers the positions of all ranks.
+/// The simulation on the device of this rank.
 class RankDeviceSimulation final : public Simulation {
  public:
   RankDeviceSimulation(ranks::Communicator& mpi, int ordinal, const std::string& label)
