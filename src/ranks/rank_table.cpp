@@ -237,7 +237,7 @@ void RankTable::check_memory(std::uint64_t bytes) const {
     const std::uint64_t needed = 3 * bytes * ranks_of_[node].size();
     if (needed > available_[node])
       throw BadInput("--size needs " + format_size(needed) + " of host memory for the ranks on " + nodes_[node] +
-                     ", but only " + std::to_string(available_[node] / MiB) +
+                     ", but " + std::to_string(available_[node] / MiB) +
                      " MiB are available: use a smaller --size or fewer ranks per node");
   }
 }
