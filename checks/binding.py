@@ -6,7 +6,7 @@ import reframe as rfm
 from reframe.core.builtins import sanity_function
 
 from linkmatrix.judge.verdicts import missing
-from linkmatrix.reframe_ext.sessions.endings import said_by
+from linkmatrix.reframe_ext.sessions.endings import relevant_errors
 from linkmatrix.reframe_ext.sessions.processes import RANKS_FOLDER
 
 from .on_ranks import OnRanks
@@ -60,6 +60,6 @@ class rank_binding(OnRanks, session_test):
         )
         if faults:
             faults = [*missing(*self.job_errors()), *faults]
-            if message := said_by(errors, ""):
+            if message := relevant_errors(errors, ""):
                 faults += missing(f"the launcher reports: {message}")
         return self.conclude(faults)

@@ -94,7 +94,7 @@ class node_collectives(TwoOrAllNodes, collective_run):
 
     testcase = parameter(MPI_PLACEMENTS, loggable=True)
 
-    #: ``two`` nodes, or ``all``: the number in `nodes`, else all nodes that take jobs, at most extras['nodes'].
+    #: ``two`` nodes, or ``all``: the number in `nodes`, else all nodes that accept jobs, at most extras['nodes'].
     extent = parameter(["two", "all"], loggable=True)
 
     session = fixture(nodes_session, scope="environment")
@@ -160,7 +160,7 @@ class node_collectives_without(SubsetCollectives, node_collectives):
 
     testcase = parameter(["all_reduce_perf_without_node", "all_reduce_perf_halves"], loggable=True)
 
-    #: ``all`` nodes: the number in `nodes`, else all nodes that take jobs, at most extras['nodes'].
+    #: ``all`` nodes: the number in `nodes`, else all nodes that accept jobs, at most extras['nodes'].
     extent = parameter(["all"], loggable=True)
 
     descr = "collectives between all nodes but one"
@@ -179,7 +179,7 @@ class node_device_collectives_without(SubsetCollectives, node_device_collectives
         ["all_reduce_perf_without_node", "all_reduce_perf_without_rail", "all_reduce_perf_halves"], loggable=True
     )
 
-    #: ``all`` nodes: the number in `nodes`, else all nodes that take jobs, at most extras['nodes'].
+    #: ``all`` nodes: the number in `nodes`, else all nodes that accept jobs, at most extras['nodes'].
     extent = parameter(["all"], loggable=True)
 
     descr = "collectives between the GPUs of all nodes but one"

@@ -22,7 +22,7 @@ class CrossNode(rfm.RegressionTestPlugin):
     """Ranks on several nodes of a partition with the feature ``crossnode``."""
 
     #: The number of nodes of the job, e.g. ``-S crossnode_matrix.nodes=16``. The extent ``two`` measures two nodes.
-    #: :default: 0: all nodes of the partition that take jobs for a matrix, two for a sweep
+    #: :default: 0: all nodes that accept jobs for a matrix, two for a sweep
     nodes = variable(int, value=0, loggable=True)
 
     #: The nodes of the partition that accept no jobs, with the reasons. A test of all nodes leaves these nodes out.
@@ -61,7 +61,7 @@ class CrossNode(rfm.RegressionTestPlugin):
             self.skip_partition(not most, why)
             return most
         up = sum(not why for why in known.values())
-        self.skip_partition(up < 2 <= len(known), f"has {up} of {len(known)} nodes that take jobs now")
+        self.skip_partition(up < 2 <= len(known), f"has {up} of {len(known)} nodes that accept jobs now")
         unavailable = {node: why for node, why in known.items() if why}
         if unavailable and (not most or up < most):
             self.nodes_left_out = "; ".join(f"{node}: {why}" for node, why in unavailable.items())
@@ -95,7 +95,9 @@ class TwoOrAllNodes(CrossNode):
         """Requests the nodes with one rank per GPU, or one rank on a node without GPUs."""
         super().prepare()
         if self.extent == "two" and self.nodes not in (0, 2):
-            getlogger().info(f"note: {self.display_name} measures two nodes: nodes={self.nodes} is of extent=all")
+            getlogger().info(
+                f"note: {self.display_name} measures two nodes: nodes={self.nodes} applies to extent=all only"
+            )
         self.place_on_nodes({"two": 2, "all": self.nodes}[self.extent], max(1, self.expected.devices or 0))
         if self.extent == "all":
             self.add_variant("all")
@@ -245,7 +247,7 @@ class crossnode_matchings(crossnode_matrix):
 
     testcase = parameter([name for name in RANK_TESTCASES if "_put_" not in name], loggable=True)
 
-    #: ``all`` nodes: the number in `nodes`, else all nodes that take jobs, at most extras['nodes'].
+    #: ``all`` nodes: the number in `nodes`, else all nodes that accept jobs, at most extras['nodes'].
     extent = parameter(["all"], loggable=True)
 
     #: A file with the nodes of each leaf switch: lines such as ``leaf1: n[1-32]``, or Slurm's topology.conf. The node

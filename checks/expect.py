@@ -93,7 +93,7 @@ def run_faults(record, check):
     """The reason if another check than `check` requested the record."""
     if record["asked_by"] in (None, check):
         return []
-    return missing(f"the record is of the check {record['asked_by']}, not of {check}")
+    return missing(f"the record belongs to the check {record['asked_by']}, not to {check}")
 
 
 def exclusive_faults(record, expected):

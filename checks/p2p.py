@@ -198,7 +198,7 @@ class p2p_matrix_run(session_test, special=True):
     @run_before("sanity")
     def skip_unsupported(self):
         """Skips a test that the MPI does not support. The skipped test is INCOMPLETE unless the manifest allows it."""
-        reason = "" if self.is_dry_run() else endings.not_here(self.outputs()[1])
+        reason = "" if self.is_dry_run() else endings.unsupported_reason(self.outputs()[1])
         self.skip_if(bool(reason), reason)
 
     @sanity_function
@@ -214,7 +214,7 @@ class p2p_matrix_run(session_test, special=True):
         self.text, errors = self.outputs()
         if self.text is None:
             return missing(self.report_no_output())
-        if refused := endings.refused_for_others(errors):
+        if refused := endings.busy_reason(errors):
             self.unmeasured = refused
         return missing(*endings.sentences(self.job.state, errors, self.text, self.stagedir, self.program))
 
@@ -223,7 +223,7 @@ class p2p_matrix_run(session_test, special=True):
         if endings.usage_error(self.outputs()[1], self.text):
             return []
         if self.process_not_started or (self.sharing > 1 and not Path("record.json").exists()):
-            self.unmeasured = "it was not measured: its job or process ended before its turn"
+            self.unmeasured = "not measured: the job or process ended before this test"
             return missing(self.unmeasured)
         if not Path("record.json").exists():
             return []  # the judge reports a missing record

@@ -101,7 +101,7 @@ class node_scaling(TwoOrAllNodes, scaling_run):
 
     testcase = parameter(CASES, loggable=True)
 
-    #: ``two`` nodes, or ``all``: the number in `nodes`, else all nodes that take jobs, at most extras['nodes'].
+    #: ``two`` nodes, or ``all``: the number in `nodes`, else all nodes that accept jobs, at most extras['nodes'].
     extent = parameter(["two", "all"], loggable=True)
 
     session = fixture(nodes_session, scope="environment")

@@ -1,9 +1,9 @@
 """ReFrame's configuration (`reframe -C config/settings.py`): the systems of systems/*.py, and their common settings.
 
-A folder of `linkmatrix init` contains its own systems, references and topologies, and uses this file for the rest.
-
 To add a system, put a file into systems/ that defines `system`, one entry of ReFrame's `systems`. The file may also
 define `environments`. This file needs no change. Results go to .linkmatrix, or to $LINKMATRIX_PREFIX.
+
+A folder of `linkmatrix init` has its own systems, references and topologies, and loads this file for the settings.
 """
 
 import importlib.util
@@ -14,12 +14,12 @@ from pathlib import Path
 import reframe
 
 CONFIG = Path(__file__).resolve().parent
-SITE = globals().get("SITE", CONFIG)  # linkmatrix.suite sets the folder `config` of a site
+SITE = globals().get("SITE", CONFIG)  # for a site, linkmatrix.suite sets SITE to its folder `config`
 PREFIX = Path(os.environ.get("LINKMATRIX_PREFIX") or SITE.parent / ".linkmatrix").absolute()
 
 
 def exit_with(sentence):
-    """Print an error and return an exit with code 2, as for a wrong option. A ConfigError would exit with code 1."""
+    """Prints an error, and returns an exception for exit code 2. ReFrame's ConfigError would exit with code 1."""
     print(f"linkmatrix: {sentence}", file=sys.stderr)
     return SystemExit(2)
 
@@ -49,28 +49,28 @@ environment.set_home(PREFIX)
 if warning := reframe_ext.version_warning(reframe.VERSION):
     print(f"linkmatrix: warning: {warning}", file=sys.stderr)
 
-# The checks read these variables. The files of a site are outside of the package, which an upgrade replaces.
+# The checks read these variables. Builds of a site stay in its folder, because an upgrade replaces the package.
 if SITE != CONFIG:
     os.environ["LINKMATRIX_SITE"] = str(SITE.parent)
     os.environ.setdefault("LINKMATRIX_BUILD", str(SITE.parent / ".build"))
 
-# ReFrame 4.10 takes these two options from its command line or environment only. In a file, its schema refuses the
-# first, and the second is only a format. One folder per session keeps concurrent runs apart.
-# A relative folder is relative to the folder where ReFrame starts, because tests are judged in other folders.
+# ReFrame 4.10 accepts these two settings only as options or environment variables. RFM_TIMESTAMP_DIRS gives each
+# session its own folder, so that concurrent runs do not overwrite results. The folder of references becomes absolute,
+# because tests are judged in other working folders.
 references = Path(os.environ.get("RFM_REFERENCE_PREFIX") or SITE / "references").absolute()
 os.environ["RFM_REFERENCE_PREFIX"] = str(references)
 os.environ.setdefault("RFM_TIMESTAMP_DIRS", f"%Y%m%dT%H%M%S-{os.getpid()}")
 
-# An unreadable table and a NaN are errors here. ReFrame would skip the checks of the table, and use the NaN.
+# This call refuses unreadable tables and NaN. ReFrame would skip the checks of such a table, and use the NaN.
 try:
     References.load(references)
     systems, environments = system_files.load_all([CONFIG / "systems", SITE / "systems"], PREFIX, sys.argv[1:])
 except BadInput as error:
     raise exit_with(str(error)) from None
 
-# Login nodes are shared: a session polls all its jobs in one query, between once per second and once per minute. A
-# session polls less often the longer nothing changes. Polls of the local scheduler are cheap: at least ten per second,
-# because ReFrame's default reports the end of a short job late.
+# On a login node, a session polls all its jobs in one query, between once per second and once per minute, because users
+# share the node. The poll rate decreases while nothing changes. Polls of the local scheduler are cheap. The rate is at
+# least ten per second, because ReFrame's default would notice the end of a short job late.
 QUEUED = [system["name"] for system in systems if any(part["scheduler"] != "local" for part in system["partitions"])]
 LOCAL = [system["name"] for system in systems if system["name"] not in QUEUED]
 
@@ -95,7 +95,7 @@ site_configuration = {
         {"name": "quick", "options": ["--tag=quick", *suite_options("quick"), WITHOUT_NBODY]},
         # one test per node in $LINKMATRIX_NODES
         {"name": "sweep", "options": ["--tag=node-sweep", WITHOUT_NBODY]},
-        # each value must have a reference, and each cell short samples, so that intermittent links show
+        # requires a reference for each value, and short samples of each cell to find intermittent links
         {
             "name": "acceptance",
             "options": [
@@ -106,13 +106,13 @@ site_configuration = {
                 *session_options("short_samples", PASSES * PER_PASS),
             ],
         },
-        # all tests but simulations, which take long, and foreign programs, which measure the same links
+        # all tests except simulations, which take long, and foreign programs, which measure the same links
         {"name": "measure", "options": ["-T nbody|peers", *suite_options("all,-nbody,-peers"), WITHOUT_NBODY]},
     ],
     "logging": [
         {
-            # ReFrame collects all variables of a check for each log record, even for an unwritten record. This level
-            # saves 84 ms per test.
+            # ReFrame collects all variables of a check for each log record, even below this level. This level creates
+            # fewer records, which saves 84 ms per test.
             "level": "info",
             "handlers": [
                 {"type": "stream", "name": "stdout", "level": "info", "format": "%(message)s"},

@@ -1,19 +1,19 @@
-"""ABCI, with Grid Engine and the compute nodes (A) and (V), as its user benchmarks of GPU communication describe it.
+"""ABCI, with Grid Engine and the compute nodes (A) and (V). The source is ABCI's user benchmarks of GPU communication.
 
 Runs are compared with the published figures of these benchmarks in config/references/abci.yaml. `linkmatrix compare
---against abci:anode` prints them next to any run. The benchmarks name no link class and no network adapter, so the
-expected configuration contains none. `reframe --system=abci -t pairs …` measures the sweeps between nodes in one job.
-Set the group that pays with `-J g=GROUP`.
+--against abci:anode` compares any run with these figures. The benchmarks name no link class and no network adapter, so
+the expected configuration contains none. `reframe --system=abci -t pairs …` measures the sweeps between nodes in one
+job. Set the account with `-J g=GROUP`.
 
-The modules are those of the benchmarks, and too old for a build. linkmatrix needs GCC >= 11 and a CUDA Toolkit with
-C++20. Replace the modules by newer modules.
+The modules are the modules of the benchmarks, which are too old for a build. linkmatrix needs GCC >= 11 and a CUDA
+Toolkit with C++20. Replace the modules by newer modules.
 """
 
 import os
 
 
 def node(name, descr, resource, gpus, model, arch):
-    """A partition of one type of node. A job requests whole nodes, with all GPUs, by the resource of the type."""
+    """A partition with one type of node. resource: Grid Engine's resource for a whole node of this type."""
     return {
         "name": name,
         "descr": descr,

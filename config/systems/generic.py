@@ -1,7 +1,7 @@
-"""Any machine without a system file. This file finds GPUs, compiler and MPI when ReFrame reads it.
+"""Any machine without a system file. This file detects GPUs, compiler and MPI when ReFrame reads it.
 
-It contains no expected configuration of links. It names references only if the shipped references are of the same GPUs.
-Other measurements are NOT JUDGED until you adopt references and a system file names them.
+The file contains no expected configuration of links. It names shipped references only for the same model and number of
+GPUs. Other measurements are NOT JUDGED until you adopt references: `linkmatrix baseline`.
 """
 
 import os
@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from linkmatrix.site import nccl, open_mpi, prebuilt
 
-# the GPUs of shipped references: (model, number of GPUs) and the table in ../references
+# {(model, number of GPUs): table of shipped references in ../references}
 KNOWN = {("NVIDIA H200", 8): "hgx-h200", ("NVIDIA H200", 4): "hgx-h200-half"}
 
 
@@ -57,13 +57,13 @@ def extras(found, matrix):
     table = KNOWN.get((models.pop(), len(found))) if len(models) == 1 else None
     rows = [line.split() for line in matrix.splitlines() if line.lstrip().startswith("GPU")] if len(found) > 1 else []
     states = {state for row in rows for state in row[1:] if state != "X" and not state.startswith("GPU")}
-    apart = states and "OK" not in states
-    return {**({"reference": table} if table else {}), **({"peer_access": False} if apart else {})}
+    no_access = states and "OK" not in states
+    return {**({"reference": table} if table else {}), **({"peer_access": False} if no_access else {})}
 
 
 # concurrently, because each call of nvidia-smi waits until idle GPUs wake up
 with ThreadPoolExecutor() as pool:
-    reached, found = pool.submit(pairs), gpus()
+    matrix, found = pool.submit(pairs), gpus()
 cxx, nvcc = os.environ.get("CXX", "g++"), shutil.which("nvcc")
 # the programs of a platform wheel need no compiler; MPI and NCCL need a build
 builds = prebuilt.can_build(cxx, bool(found))
@@ -86,11 +86,11 @@ system = {
             "environs": ["default"],
             "features": [*(["gpu", "cuda"] if found else []), *libraries],
             "env_vars": open_mpi.variables(oversubscribe=True) if mpi else [],
-            # with both, ReFrame writes no file about this machine into ../topology
+            # with "processor" and "devices", ReFrame writes no file about this machine into ../topology
             "processor": {"num_cpus": len(os.sched_getaffinity(0))},
             "devices": devices(found),
             # a workstation may have fewer cores than ranks
-            "extras": {**extras(found, reached.result()), "shared_cores": True, "spans_numa": True},
+            "extras": {**extras(found, matrix.result()), "shared_cores": True, "spans_numa": True},
         }
     ],
 }
@@ -100,7 +100,7 @@ environments = [
         "name": "default",
         "cc": os.environ.get("CC", "gcc"),
         "cxx": cxx,
-        # these names and architectures are those that `linkmatrix detect` writes, so both use the same build
+        # `linkmatrix detect` writes the same names and architectures, so both use the same build
         "nvcc": "nvcc",
         "features": [*(["cuda"] if nvcc or "cuda" in prebuilt.features() else []), *libraries],
         "extras": {

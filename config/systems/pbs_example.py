@@ -57,7 +57,7 @@ system = {
                 "-V",
             ],
             "environs": ["gnu"],
-            # gpu, cuda, mpi, nccl: what the nodes have. crossnode: a job may use several nodes
+            # gpu, cuda, mpi, nccl: hardware and libraries of the nodes. crossnode: a job may use several nodes
             "features": ["mpi", "crossnode"],
             "resources": [
                 # the resource that requests one node: -S on=node017; for Torque only {host}
@@ -128,7 +128,7 @@ environments = [
         # "modules": ["gcc/13", "openmpi/5"],
         "cc": "gcc",
         "cxx": "g++",
-        # what the environment can build: "mpi", and "cuda" with nvcc
+        # the programs that the environment can build: "mpi", and "cuda" with nvcc
         "features": ["mpi"],
     },
     {

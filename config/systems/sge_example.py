@@ -35,7 +35,7 @@ system = {
             # (Open MPI: `ompi_info | grep gridengine`)
             "launcher": "mpirun",
             "environs": ["gnu"],
-            # gpu, cuda, mpi: what the hosts have. crossnode: a job may use several hosts
+            # gpu, cuda, mpi: hardware and libraries of the hosts. crossnode: a job may use several hosts
             "features": ["mpi", "crossnode"],
             # the network adapters of MPI. By default, UCX uses the adapters near each rank
             # "env_vars": [["UCX_NET_DEVICES", "mlx5_0:1,mlx5_1:1"]],
@@ -130,7 +130,7 @@ environments = [
         # "modules": ["gcc/13", "openmpi/5"],
         "cc": "gcc",
         "cxx": "g++",
-        # what the environment can build: "mpi", and "cuda" with nvcc
+        # the programs that the environment can build: "mpi", and "cuda" with nvcc
         "features": ["mpi"],
     },
     {

@@ -54,8 +54,8 @@ system = {
             # to choose the network adapters of MPI, add ["UCX_NET_DEVICES", "mlx5_0:1,mlx5_1:1"] to this list.
             # By default, UCX uses the adapters near each rank
             "environs": ["gnu"],
-            # gpu, cuda, mpi, nccl: what the nodes have. rdma: extras["adapters"] describes the RDMA adapters. tcp: it
-            # describes network interfaces. crossnode: a job may use several nodes
+            # gpu, cuda, mpi, nccl: hardware and libraries of the nodes. rdma, tcp: extras["adapters"] describes RDMA
+            # adapters or network interfaces. crossnode: a job may use several nodes
             "features": ["mpi", "crossnode"],
             # the option of a job that requests one node: -S on=node017
             "resources": [{"name": "node", "options": ["--nodelist={host}"]}],
@@ -157,7 +157,7 @@ environments = [
         # "modules": ["gcc/13", "openmpi/5"],
         "cc": "gcc",
         "cxx": "g++",
-        # what the environment can build: "mpi", and "cuda" with nvcc
+        # the programs that the environment can build: "mpi", and "cuda" with nvcc
         "features": ["mpi"],
     },
     {

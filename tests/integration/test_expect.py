@@ -167,5 +167,5 @@ def test_the_record_of_another_check_is_named():
     assert expect.run_faults({"asked_by": "intranode_p2p"}, "intranode_p2p") == []
     assert expect.run_faults({"asked_by": None}, "intranode_p2p") == []
     faults = expect.run_faults({"asked_by": "rank_p2p"}, "intranode_p2p")
-    assert said(faults) == ["the record is of the check rank_p2p, not of intranode_p2p"]
+    assert said(faults) == ["the record belongs to the check rank_p2p, not to intranode_p2p"]
     assert verdicts(faults) == ["INCOMPLETE"]

@@ -84,7 +84,7 @@ def test_a_session_that_dies_in_the_middle_is_judged_as_far_as_it_came(reframe, 
     passed = [name for name, check in by_name.items() if check["result"] == "pass"]
     assert passed == [READ], run.output
     assert record_of(by_name[READ])["result"] == "PASS"
-    assert "ended before its turn" in by_name[LATENCY]["fail_reason"]
+    assert "ended before this test" in by_name[LATENCY]["fail_reason"]
     verdicts = {one.test.testcase: one.verdict for one in judged(run)}
     assert verdicts[LATENCY] == Verdict.INCOMPLETE
     assert verdicts[WRITE] >= Verdict.INCOMPLETE

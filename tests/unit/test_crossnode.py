@@ -220,8 +220,8 @@ def test_a_test_of_all_nodes_takes_those_that_take_jobs_now(monkeypatch, known, 
 @pytest.mark.parametrize(
     ("known", "why"),
     [
-        ({"n1": "", "n2": DRAINED}, "1 of 2 nodes that take jobs now"),
-        ({"n1": DOWN, "n2": DRAINED}, "0 of 2 nodes that take jobs now"),
+        ({"n1": "", "n2": DRAINED}, "1 of 2 nodes that accept jobs now"),
+        ({"n1": DOWN, "n2": DRAINED}, "0 of 2 nodes that accept jobs now"),
         (None, "set extras['nodes']"),
     ],
 )

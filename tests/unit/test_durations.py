@@ -33,14 +33,14 @@ def job(tmp_path, monkeypatch):
             time_limit=None,
         )
         run.processes = planned(opts, node)
-        test.duration_file = durations.file_of(test, run.processes)
+        test.duration_file = durations.duration_file(test, run.processes)
         durations.set_time_limit(test, run.processes)
         stage = tmp_path / "stage"
         stage.mkdir(exist_ok=True)
         (stage / durations.FILE).unlink(missing_ok=True)
         if seconds is not None:
             (stage / durations.FILE).write_text(f"{seconds}\n")
-        durations.note(test.duration_file, stage)
+        durations.store(test.duration_file, stage)
         run.file = test.duration_file
         return test.time_limit
 

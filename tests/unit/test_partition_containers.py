@@ -16,11 +16,11 @@ PYXIS = {"platform": "pyxis", "image": "registry#linkmatrix", "options": ["--con
 
 
 def container(content, launcher="srun"):
-    return containers.of_extras({"container": content}, launcher)
+    return containers.from_extras({"container": content}, launcher)
 
 
 def test_a_partition_without_the_key_has_no_container():
-    assert containers.of_extras({}, "local") is None
+    assert containers.from_extras({}, "local") is None
 
 
 def test_apptainer_runs_the_program_in_the_stage_with_its_gpus():
@@ -63,7 +63,7 @@ def test_a_path_and_a_uri_are_images(image):
 def test_the_example_of_the_page_is_valid():
     page = (Path(__file__).resolve().parents[2] / "docs" / "containers.md").read_text(encoding="utf-8")
     extras = ast.literal_eval("{" + re.search(r"```python\n(.*?)```", page, re.DOTALL)[1] + "}")["extras"]
-    assert containers.of_extras(extras, "srun").platform == "Apptainer"
+    assert containers.from_extras(extras, "srun").platform == "Apptainer"
 
 
 @pytest.mark.parametrize(

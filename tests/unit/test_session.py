@@ -333,5 +333,5 @@ def test_a_wait_that_is_set_for_the_session_alone_is_its_limit(node_session):
 
 def test_what_the_build_left_is_started_from_its_folder_and_anything_else_by_its_path(processes, tmp_path):
     """Nodes may lack the folder of the sources."""
-    assert processes.path_of("binding.sh", tmp_path / "bin") == f"{tmp_path}/bin/binding.sh"
-    assert processes.path_of("/opt/tool", tmp_path / "bin") == "/opt/tool"
+    assert processes.program_path("binding.sh", tmp_path / "bin") == f"{tmp_path}/bin/binding.sh"
+    assert processes.program_path("/opt/tool", tmp_path / "bin") == "/opt/tool"

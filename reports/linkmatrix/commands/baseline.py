@@ -53,7 +53,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--table", metavar="NAME", help="table of references (default: the name of the system or partition)"
     )
-    command.add_argument("--system", metavar="S:P", help="system and partition (default: those that ReFrame finds)")
+    command.add_argument("--system", metavar="S:P", help="system and partition (default: detected by ReFrame)")
     run_options.add_measuring(command)
     run_options.add_reframe(command)
     command.set_defaults(command=run_baseline)

@@ -54,7 +54,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="acceptance: all acceptance tests; nightly: all tests with the tag full; pair: two nodes; quick: a short"
         " health test of a node; sweep: each node alone (default: acceptance)",
     )
-    command.add_argument("--system", metavar="S:P", help="system and partition (default: those that ReFrame finds)")
+    command.add_argument("--system", metavar="S:P", help="system and partition (default: detected by ReFrame)")
     command.add_argument(
         "--nodes",
         metavar="LIST",

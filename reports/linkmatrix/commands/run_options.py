@@ -16,7 +16,7 @@ from typing import cast
 from ..errors import BadInput, clean, say
 from ..record.names import option_values
 from ..references import tables
-from ..reframe_ext.sessions.suite_words import selects_test, unknown_words_error, words_of
+from ..reframe_ext.sessions.suite_words import matching_words, selects_test, unknown_words_error
 from ..runs import supervise
 from ..runs.modes import MIN_PREFIX, NO_WARNING, SESSIONS, is_selective, reframe_values, refused_option
 from ..site import prebuilt
@@ -242,7 +242,7 @@ def check_suites(program: str, more: Sequence[str], folder: Path, environ: Mappi
         return
     paths = [f"--checkpath={path}" for path in reframe_values(more, "-c", "--checkpath")]
     tests = [
-        words_of(
+        matching_words(
             str(test.get("@class")),
             str(test.get("testcase") or ""),
             test.get("tags", ()),

@@ -40,7 +40,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--mode", choices=sorted(MODES), default="nightly", help="mode of linkmatrix run (default: nightly)"
     )
     command.add_argument(
-        "--system", metavar="S:P", help="system and partition (default: those that ReFrame finds when the timer runs)"
+        "--system", metavar="S:P", help="system and partition (default: detected by ReFrame when the timer runs)"
     )
     command.add_argument("--at", default="02:30", metavar="HH:MM", help="time of day (default: 02:30)")
     command.add_argument(

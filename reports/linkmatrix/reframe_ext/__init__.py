@@ -1,4 +1,4 @@
-"""Extensions of ReFrame's schedulers, registered as `linkmatrix_slurm` and so on. ReFrame itself is never changed.
+"""Extensions of ReFrame's schedulers, registered as `linkmatrix_slurm` and so on. No code changes ReFrame itself.
 
 System files contain the names of ReFrame's schedulers. `config/settings.py` replaces each name by the name of its
 extension. A system in another file (`reframe -C site.py -C config/settings.py`) calls `scheduler`:
@@ -24,13 +24,13 @@ EXTENDED = {
     "pbspro": "pbs",
     "sge": "grid_engine",
 }
-TESTED = ("4.10", "4.11")
+TESTED = ("4.10", "4.11")  # versions of ReFrame
 
 
 def scheduler(name: str) -> str:
-    """Register the extension of one of ReFrame's schedulers, and return its name, such as "linkmatrix_slurm".
+    """Registers the extension of one of ReFrame's schedulers, and returns its name, such as "linkmatrix_slurm".
 
-    A scheduler without an extension, such as "local", keeps its own name.
+    Returns the same name for a scheduler without an extension, such as "local".
     """
     if name not in EXTENDED:
         return name
@@ -39,14 +39,14 @@ def scheduler(name: str) -> str:
 
 
 def reframe_name(name: str) -> str:
-    """ReFrame's name of a scheduler: "slurm" for "linkmatrix_slurm" and for "slurm"."""
+    """ReFrame's name of a scheduler or of its extension: "slurm" for "slurm" and "linkmatrix_slurm"."""
     return name.removeprefix(EXTENSION)
 
 
 def extend_schedulers(system: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of a system of ReFrame's configuration, in which each scheduler has the extension of linkmatrix, if any.
+    """A copy of a system of ReFrame's configuration, with extended schedulers.
 
-    `extras["scheduler"]` of a partition keeps the original name of its scheduler.
+    `extras["scheduler"]` of a partition contains the original name of its scheduler.
     """
     partitions = [
         {
@@ -61,7 +61,7 @@ def extend_schedulers(system: Mapping[str, Any]) -> dict[str, Any]:
 
 @functools.cache
 def warn_of_plain_scheduler(partition: str, name: str) -> None:
-    """Print a warning, once per partition, if its scheduler has an extension and is not extended."""
+    """Prints a warning, once per partition, if the scheduler `name` of the partition should be extended but is not."""
     if name in EXTENDED:
         from reframe.core.logging import getlogger
 

@@ -91,7 +91,7 @@ def validate(file: Path, system: Mapping[str, Any], environments: Sequence[Mappi
             getscheduler(partition["scheduler"])
             getlauncher(partition["launcher"])
             ignored_processes.of_extras(partition.get("extras", {}))
-            containers.of_extras(partition.get("extras", {}), partition["launcher"])
+            containers.from_extras(partition.get("extras", {}), partition["launcher"])
         except (BadInput, ConfigError) as error:
             raise BadInput(f"{file}: partition '{partition['name']}': {error}") from None
     modules = [place["name"] for place in [*system["partitions"], *environments] if place.get("modules")]

@@ -4,7 +4,7 @@ Only this package uses private members of ReFrame. A test compares the list PRIV
 with the installed ReFrame.
 """
 
-#: Private members of ReFrame that this package uses: ReFrame's jobs have no setters, and its schedulers have no hooks.
+#: Private members of ReFrame that this package uses, because ReFrame has no setters for jobs and no scheduler hooks.
 PRIVATE = (
     # reframe.core.schedulers
     "Job._exception",

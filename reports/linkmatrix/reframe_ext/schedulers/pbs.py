@@ -1,8 +1,10 @@
 """PBS and Torque, with limited waits.
 
-ReFrame waits forever for the output of a job that was deleted in the queue, and for a job whose node is lost. ReFrame's
-scheduler `pbspro` ends the session if a job was deleted in the queue. Each of ReFrame's schedulers ends the session
-after one failure or one unreadable answer of `qstat`, and leaves its jobs in the queue.
+ReFrame's schedulers have these defects:
+
+* They wait forever for the output of a job that was deleted in the queue, and for a job whose node is lost.
+* `pbspro` ends the session if a job was deleted in the queue.
+* They end the session after one failure or one unreadable answer of `qstat`, and leave their jobs in the queue.
 """
 
 import re
@@ -21,12 +23,12 @@ from .pending import Reasons, Unanswered, explained, is_permanent
 QUEUED = ("QUEUED", "HELD", "WAITING", "PENDING")
 #: The errors that ReFrame raises for unreadable or incomplete JSON.
 NO_JSON = (ValueError, LookupError, TypeError)
-#: The errors that ReFrame raises for a failure or an unreadable answer of `qstat`: an error of XML is a SyntaxError.
+#: The errors that ReFrame raises for a failure or an unreadable answer of `qstat`. SyntaxError means invalid XML.
 NO_ANSWER = (*NO_JSON, ReframeError, OSError, SyntaxError, AttributeError)
 
 
 class Phase(NamedTuple):
-    """The state of a job, whether ReFrame deletes the job, and the time of the last change of either."""
+    """A phase of a job. deleted: whether ReFrame is deleting the job. since: the time when the phase began."""
 
     state: str | None
     deleted: bool
@@ -39,13 +41,13 @@ def printable(error: Exception) -> str:
 
 
 class BoundedWaits(PbsJobScheduler):
-    """A scheduler that gives up jobs that never end, and reports why jobs wait."""
+    """A scheduler that gives up overdue jobs, and reports why jobs wait."""
 
-    #: maximum seconds that a job may exceed its time limit, or be gone without its output
+    #: maximum seconds from the time limit of a job to its end, and from its end to its output
     GRACE_SECONDS = 120
-    #: maximum time without a readable answer: a restart of the server takes less
+    #: maximum seconds without a readable answer; a restart of the server takes less
     SILENCE_SECONDS = 1800
-    #: the command that reports why a job waits, and the regular expression for the reason in its output
+    #: the command that reports why a job waits, and a regular expression for the reason in its output
     REASON_QUERY: ClassVar = ("qstat -f {}", r"^\s*comment = (.*(?:\n\t.*)*)")
 
     def __init__(self) -> None:
@@ -55,7 +57,7 @@ class BoundedWaits(PbsJobScheduler):
         self.unanswered = Unanswered()
 
     def poll(self, *jobs: Job | None) -> None:
-        """Update jobs as ReFrame does, then give up overdue jobs. The next poll repeats an unanswered query."""
+        """Updates jobs as ReFrame does, then gives up overdue jobs. The next poll repeats an unanswered query."""
         given = [job for job in jobs if job is not None]
         try:
             self.query(given)
@@ -73,27 +75,27 @@ class BoundedWaits(PbsJobScheduler):
                 self.check_wait(job, time.time())
 
     def query(self, jobs: list[Job]) -> None:
-        """Update jobs as ReFrame does. Raises one of NO_ANSWER."""
+        """Updates jobs as ReFrame does. Raises one of NO_ANSWER."""
         super().poll(*jobs)
 
     def retry_or_give_up(self, job: Job, error: str, now: float) -> None:
-        """Print that there is no readable answer about a job, and give up the job after SILENCE_SECONDS."""
+        """Prints a message about the missing answer, and gives up the job after SILENCE_SECONDS without an answer."""
         limit = self.SILENCE_SECONDS
         if self.unanswered.is_overdue(job, "no readable answer", error, limit, now) and not self.finished(job):
             self.give_up(job, f"the scheduler has given no readable answer for {limit / 60:g} min: {error}")
 
     def check_wait(self, job: Job, now: float) -> None:
-        """Update the reason why an unfinished job waits, and give up an overdue job."""
+        """Updates the reason why an unfinished job waits, and gives up an overdue job."""
         if job.state in QUEUED:
             self.end_pending(job, now)
         if reason := self.overdue_reason(job, now):
             self.give_up(job, reason)
 
     def end_pending(self, job: Job, now: float) -> None:
-        """Delete a job that can never begin. Add the scheduler's reason to the error if ReFrame deleted the job."""
+        """Deletes a job that can never begin. If ReFrame deleted the job, adds the scheduler's reason to the error."""
         if not job.exception and self.reasons.is_query_due(job, now):
             self.reasons.note(job, self.pending_reason(job), now)
-        reason = self.reasons.of(job)
+        reason = self.reasons.last(job)
         if not reason:
             return
         if job.exception is None and is_permanent(reason):
@@ -107,13 +109,13 @@ class BoundedWaits(PbsJobScheduler):
             job._exception = JobError(f"{text}; the scheduler's reason was: {explained(reason)}", job.jobid)
 
     def pending_reason(self, job: Job) -> str:
-        """The scheduler's reason why a job waits; "" for no reason."""
+        """The scheduler's reason why a job waits; "" if the scheduler reports no reason."""
         command, pattern = self.REASON_QUERY
         found = re.search(pattern, osext.run_command(command.format(job.jobid), log=False).stdout, re.MULTILINE)
         return re.sub(r"\n\t", "", found[1]).strip().removeprefix("Not Running: ") if found else ""
 
     def overdue_reason(self, job: Job, now: float) -> str:
-        """Why an unfinished job is given up; "" if it is not overdue."""
+        """The reason to give up an unfinished job; "" if the job is not overdue."""
         state, deleted = job.state, job.exception
         phase = self.phases.get(job.jobid)
         if phase is None or (phase.state, phase.deleted) != (state, bool(deleted)):
@@ -121,8 +123,9 @@ class BoundedWaits(PbsJobScheduler):
         lasted, limit, grace = now - phase.since, job.max_pending_time, self.GRACE_SECONDS
         if deleted:
             return f"{deleted}; the job still exists {grace} s after its deletion" if lasted >= grace else ""
-        if state == "PENDING" and limit and now - job.submit_time >= limit:  # of Grid Engine; ReFrame ends jobs of PBS
-            why = f"; the scheduler's reason was: {explained(reason)}" if (reason := self.reasons.of(job)) else ""
+        # ReFrame checks max_pending_time for PBS, but not for Grid Engine
+        if state == "PENDING" and limit and now - job.submit_time >= limit:
+            why = f"; the scheduler's reason was: {explained(reason)}" if (reason := self.reasons.last(job)) else ""
             return f"the job did not begin in time, max_pending_time is {limit:g} s{why}"
         if state == "ERROR":
             return "the scheduler put the job into its error state: run `qstat -j` for the reason"
@@ -133,7 +136,7 @@ class BoundedWaits(PbsJobScheduler):
         return ""
 
     def give_up(self, job: Job, reason: str) -> None:
-        """Delete a job, and mark it as completed with an error. The deletion may fail."""
+        """Deletes a job, and marks the job as completed with an error, even if the deletion fails."""
         try:
             if job.state != "COMPLETED":
                 self.cancel(job)
@@ -158,9 +161,9 @@ class PbsPro(BoundedWaits, PbsProJobScheduler):
     """PBS, polled by `qstat -xf -F json`."""
 
     def query(self, jobs: list[Job]) -> None:
-        """Poll each job in its own query: OpenPBS reports only the first of several jobs in JSON.
+        """Polls each job in its own query, because OpenPBS reports only the first of several jobs in JSON.
 
-        OpenPBS prints unreadable JSON for some environments of jobs. These jobs are polled by `qstat -f`.
+        OpenPBS prints invalid JSON for some environment variables of jobs. Such a job is polled by `qstat -f`.
         """
         for job in jobs:
             try:

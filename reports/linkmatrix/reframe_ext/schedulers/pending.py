@@ -1,8 +1,8 @@
 """Reasons why jobs wait in a queue.
 
 ReFrame waits without a message, and then reports that the job did not begin in time. This package prints the reason
-within a minute, and adds the reason to the error. A job with a permanent reason, such as an account that the partition
-does not admit, is cancelled.
+within a minute, and adds the reason to the error. It cancels a job with a permanent reason, for example if the account
+may not use the partition.
 """
 
 import re
@@ -17,7 +17,7 @@ FIRST_QUERY, NEXT_QUERY = 5, 45  # seconds from the submission to the first quer
 ACCOUNT, QOS = "choose another account with -J account=NAME", "choose another QOS with -J qos=NAME"
 TIME = "set -S time_limit=…"
 
-#: {regular expression of a permanent reason: its meaning, and the remedy}; a job with such a reason waits forever
+#: {regular expression of a permanent reason: its meaning and remedy}. A job with such a reason waits forever.
 PERMANENT = {
     r"Job's account not permitted|AccountNotAllowed": f"its account may not use the partition: {ACCOUNT}",
     r"Job's QOS not permitted|QOSNotAllowed|InvalidQOS": f"its quality of service may not use the partition: {QOS}",
@@ -56,9 +56,10 @@ TEMPORARY = {
 
 
 def explained(reason: str, cause: str = "") -> str:
-    """The scheduler's reason, with its meaning in parentheses if the meaning is known. cause: a more exact meaning."""
-    known = next((words for pattern, words in {**PERMANENT, **TEMPORARY}.items() if re.match(pattern, reason)), "")
-    return f"{reason} ({cause or known})" if cause or known else reason
+    """The scheduler's reason with its meaning in parentheses, if known. cause: replaces the general meaning."""
+    meanings = {**PERMANENT, **TEMPORARY}.items()
+    meaning = cause or next((words for pattern, words in meanings if re.match(pattern, reason)), "")
+    return f"{reason} ({meaning})" if meaning else reason
 
 
 def is_permanent(reason: str) -> bool:
@@ -67,7 +68,7 @@ def is_permanent(reason: str) -> bool:
 
 
 def duration(seconds: float | None) -> str:
-    """ "8 h (max_pending_time)" for 28800 s, "90 s (max_pending_time)" for 90 s."""
+    """The maximum waiting time in words, such as "8 h (max_pending_time)". seconds: None for no maximum."""
     if not seconds:
         return "any time: max_pending_time is not set"
     unit = next((one for one in ((3600, "h"), (60, "min")) if seconds % one[0] == 0), (1, "s"))
@@ -75,9 +76,11 @@ def duration(seconds: float | None) -> str:
 
 
 class Reasons:
-    """The reasons of waiting jobs, by job ID: the time of the last query, and the last answer.
+    """The reasons of waiting jobs, by job ID.
 
-    causes: why a job with a temporary reason waits forever nevertheless; "" if it may begin.
+    asked: the time of the last query.
+    known: the scheduler's last reason.
+    causes: why a job with a temporary reason waits forever; "" if the job may begin.
     """
 
     def __init__(self) -> None:
@@ -85,17 +88,17 @@ class Reasons:
         self.known: dict[str, str] = {}
         self.causes: dict[str, str] = {}
 
-    def of(self, job: Job) -> str:
-        """The last reason of a job; "" if none is known yet."""
+    def last(self, job: Job) -> str:
+        """The last known reason of a job; "" without a known reason."""
         return self.known.get(job.jobid, "")
 
     def explained(self, job: Job) -> str:
-        """The last reason of a job with its meaning."""
-        return explained(self.of(job), self.causes.get(job.jobid, ""))
+        """The last known reason of a job, with its meaning."""
+        return explained(self.last(job), self.causes.get(job.jobid, ""))
 
     def is_permanent(self, job: Job) -> bool:
-        """Whether a job waits forever."""
-        return is_permanent(self.of(job)) or bool(self.causes.get(job.jobid))
+        """Whether a job can never begin."""
+        return is_permanent(self.last(job)) or bool(self.causes.get(job.jobid))
 
     def is_query_due(self, job: Job, now: float) -> bool:
         """Whether it is time to query the reason of a waiting job."""
@@ -103,9 +106,9 @@ class Reasons:
         return now >= (job.submit_time + FIRST_QUERY if asked is None else asked + NEXT_QUERY)
 
     def note(self, job: Job, reason: str, now: float, cause: str = "") -> None:
-        """Store an answer of the scheduler, and print a new reason. cause: as in `causes`."""
+        """Stores the scheduler's reason, and prints a new reason. cause: an entry of `causes`."""
         reason, cause = clean(reason), clean(cause)
-        before = self.of(job), self.causes.get(job.jobid, "")
+        before = self.last(job), self.causes.get(job.jobid, "")
         self.asked[job.jobid], self.causes[job.jobid] = now, cause
         if reason and (reason, cause) != before:
             self.known[job.jobid] = reason
@@ -117,7 +120,10 @@ class Unanswered(dict[str, tuple[str, float]]):
     """{job ID: (reason, time of the first query)} of jobs whose state the scheduler does not report."""
 
     def is_overdue(self, job: Job, reason: str, detail: str, limit: float, now: float) -> bool:
-        """Store a query without an answer, and print a new reason. Returns whether it has lasted `limit` seconds."""
+        """Stores an unanswered query, and prints a new reason. Returns whether `limit` seconds have passed.
+
+        reason: why the state is unknown. detail: further words for the message. now: the present time in seconds.
+        """
         if job.jobid not in self or self[job.jobid][0] != reason:
             self[job.jobid] = reason, now
             getlogger().info(

@@ -1,10 +1,11 @@
-"""Slurm, with silent daemons, lost jobs and preemption.
+"""Slurm, with limited waits for daemons that do not answer, lost jobs and preempted jobs.
 
-ReFrame ends the session after four failures of `sacct` in a row, and leaves its jobs in the queue. ReFrame waits
-forever for a job that `sacct` does not know. ReFrame's scheduler `squeue` considers a job COMPLETED if squeue fails.
-This module queries the controller for each job that accounting does not report, and repeats unanswered queries.
-
-ReFrame considers a preempted job pending. In this module a preempted job has ended, unless the controller requeued it.
+| case | ReFrame | this module |
+|---|---|---|
+| `sacct` fails four times | ends the session, and leaves its jobs in the queue | queries the controller |
+| `sacct` does not know a job | waits forever | queries the controller, for a limited time |
+| scheduler `squeue`, and squeue fails | the job is COMPLETED | repeats the query, for a limited time |
+| a job is preempted | the job is pending | the job has ended, unless the controller requeued it |
 """
 
 import contextlib
@@ -21,10 +22,10 @@ from reframe.core.schedulers.slurm import SlurmJobScheduler, SqueueJobScheduler,
 
 from ...errors import clean
 from .pending import Reasons, Unanswered
-from .slurm_blocked import OF_NODES, permanent_cause
+from .slurm_blocked import NODE_REASONS, permanent_cause
 from .slurm_job import SlurmJob
 
-QUERY_SECONDS = 60  # time limit of squeue
+QUERY_SECONDS = 60  # time limit of a query
 SILENT, UNKNOWN_JOB = "squeue does not answer", "squeue does not know the job"
 LOST = "LOST"  # the state of a job that was given up
 PREEMPTED = "PREEMPTED"
@@ -44,7 +45,7 @@ OTHER_LINE = re.compile(rf"^(?!{ROW.pattern}|CLUSTER: |\s*$).", re.MULTILINE)
 
 
 def job_states(job: Job) -> list[str]:
-    """The states of all parts of an array or a heterogeneous job; one state of any other job."""
+    """The states of a job: one state per part of an array or heterogeneous job, otherwise one state."""
     return (job.state or "").split(",")
 
 
@@ -63,37 +64,37 @@ def last_line(error: Exception) -> str:
 class Slurm(SlurmJobScheduler):
     """Slurm with accounting. The controller reports the states that `sacct` does not report."""
 
-    #: maximum time without an answer: a restart or an upgrade of the daemons takes less
+    #: maximum time without an answer; a restart or upgrade of the daemons takes less
     SILENCE_SECONDS = 1800
-    #: maximum time in which neither the controller nor accounting knows a job: accounting learns of a new job late
+    #: maximum time in which neither the controller nor accounting knows a job; a new job appears late in accounting
     UNKNOWN_SECONDS = 120
-    #: maximum age of the controller's last report of a running job: accounting keeps lost jobs RUNNING
+    #: maximum age of the controller's last report of a running job, because lost jobs stay RUNNING in accounting
     CONFIRMED_SECONDS = 300
 
     def __init__(self) -> None:
         super().__init__()
-        self._max_sacct_failures = 0  # each failure is raised, and `poll` queries the controller
+        self._max_sacct_failures = 0  # ReFrame raises each failure, and `poll` then queries the controller
         self.reasons = Reasons()
         self.unanswered = Unanswered()
         self.confirmed: dict[str, float] = {}  # {job ID: time of the controller's last report}
 
     def make_job(self, *args: Any, **keywords: Any) -> SlurmJob:
-        """A job of ReFrame that expands its node list only once."""
+        """Creates a job, as ReFrame's `make_job`."""
         if self._multi_clusters:
             access = keywords.get("sched_access") or []
             keywords["sched_access"] = [*access, f"-M {','.join(self._multi_clusters)}"]
         return SlurmJob(*args, **keywords)
 
     def emit_preamble(self, job: Job) -> list[str]:
-        """The options of a job. A job that has its nodes alone has all of their memory.
+        """The options of a job in its script. An exclusive job requests all memory of its nodes.
 
-        Slurm gives such a job all processors and GPUs, and no more than the default memory (sbatch(1), --exclusive).
+        With --exclusive alone, Slurm gives a job all processors and GPUs, but only the default memory (sbatch(1)).
         """
         lines: list[str] = super().emit_preamble(job)
-        given = [*job.sched_access, *job.options, *job.cli_options]
-        if job.exclusive_access and not any(option.strip().startswith("--mem") for option in given):
-            place = next(index for index, line in enumerate(lines) if line.endswith(" --exclusive"))
-            lines.insert(place + 1, lines[place].replace("--exclusive", "--mem=0"))
+        options = [*job.sched_access, *job.options, *job.cli_options]
+        if job.exclusive_access and not any(option.strip().startswith("--mem") for option in options):
+            at = next(index for index, line in enumerate(lines) if line.endswith(" --exclusive"))
+            lines.insert(at + 1, lines[at].replace("--exclusive", "--mem=0"))
         return lines
 
     def finished(self, job: Job) -> bool:
@@ -101,7 +102,7 @@ class Slurm(SlurmJobScheduler):
         return job.state == LOST or has_ended(job)
 
     def poll(self, *jobs: Job | None) -> None:
-        """Update jobs from accounting, and from the controller if accounting reports nothing."""
+        """Updates jobs from accounting, and from the controller if accounting does not report a job."""
         given = [job for job in jobs if job is not None]
         if not given:
             return
@@ -130,7 +131,7 @@ class Slurm(SlurmJobScheduler):
     def query_controller(self, jobs: list[Job]) -> dict[str, tuple[str, str]] | None:
         """{job ID: (states, nodes)} from squeue, including jobs that ended recently.
 
-        None without an answer, or if squeue prints other lines in place of a job.
+        Returns None if squeue does not answer, or prints an unknown line and not all jobs.
         """
         numbers = ",".join(job.jobid for job in jobs)
         command = f'{self._squeue} -h -t all -j {numbers} -o "%i|%T|%N|"'
@@ -151,15 +152,15 @@ class Slurm(SlurmJobScheduler):
         }
 
     def update_requeued(self, preempted: list[Job]) -> None:
-        """Set the controller's states of preempted jobs, because the controller may have requeued them."""
+        """Sets the controller's states of preempted jobs, because the controller may have requeued a preempted job."""
         reported = (self.query_controller(preempted) if preempted else None) or {}
         for job in preempted:
             job._state, job._nodespec = reported.get(job.jobid, (job.state, job._nodespec))
 
     def update_from_controller(self, jobs: list[Job], accounting: str, now: float) -> None:
-        """Set the controller's states of jobs. A job that the controller does not report is given up in the end.
+        """Sets the controller's states of jobs. After some time, gives up jobs that the controller does not report.
 
-        accounting: why accounting reports nothing of these jobs.
+        accounting: why accounting does not report these jobs.
         """
         jobs = [job for job in jobs if job.state != LOST]
         if not jobs:
@@ -178,26 +179,26 @@ class Slurm(SlurmJobScheduler):
                 self.update_unknown(job, accounting, now)
 
     def update_unknown(self, job: Job, accounting: str, now: float) -> None:
-        """Handle a job that the controller does not know."""
+        """Updates a job that the controller does not know."""
         self.retry_or_give_up(job, UNKNOWN_JOB, accounting, now)
 
     def retry_or_give_up(self, job: Job, reason: str, accounting: str, now: float) -> None:
-        """Give up a job whose state has been unknown for too long."""
+        """Gives up a job whose state has been unknown for too long. reason: SILENT or UNKNOWN_JOB."""
         limit = self.SILENCE_SECONDS if reason == SILENT else self.UNKNOWN_SECONDS
         if not self.unanswered.is_overdue(job, reason, accounting, limit, now):
             return
         with contextlib.suppress(OSError, ReframeError):  # the job may not exist any more
             self.cancel(job)
         job._state = LOST
-        if not Path(job.workdir, job.stdout).exists():  # else the test judges the output
+        if not Path(job.workdir, job.stdout).exists():  # otherwise the test judges the output
             job._exception = JobError(
                 f"Slurm has lost the job, or does not answer: {reason}, for {limit / 60:g} min; {accounting}", job.jobid
             )
 
     def end_pending(self, jobs: list[Job], now: float) -> None:
-        """Print why jobs wait. Cancel jobs that can never begin or have waited too long.
+        """Prints why jobs wait. Cancels jobs that can never begin or have waited too long.
 
-        A requeued or suspended job waits too, and may wait forever.
+        Requeued and suspended jobs are included, because they may wait forever.
         """
         waiting = [job for job in jobs if {*job_states(job)} & (QUEUED | STOPPED) and not job.is_cancelling]
         due = [job for job in waiting if self.reasons.is_query_due(job, now)]
@@ -212,7 +213,7 @@ class Slurm(SlurmJobScheduler):
                     job._exception = JobBlockedError(reason, job.jobid)
 
     def pending_reasons(self, jobs: list[Job]) -> dict[str, str]:
-        """{job ID: reason} from squeue. Unknown jobs and jobs without a reason are left out."""
+        """{job ID: reason} from squeue, without jobs that are unknown or have no reason."""
         numbers = ",".join(job.jobid for job in jobs)
         try:
             done = osext.run_command(f'{self._squeue} -h -j {numbers} -o "%i|%r"', log=False, timeout=QUERY_SECONDS)
@@ -223,11 +224,11 @@ class Slurm(SlurmJobScheduler):
         return {number: reason for number, reason in reasons.items() if reason not in ("", "None")}
 
     def permanent_cause(self, job: Job, reason: str) -> str:
-        """Why a job with a temporary reason waits forever; "" if it may begin.
+        """The cause why a job with a temporary reason waits forever; "" if the job may begin.
 
-        Limits are compared once per reason. Nodes are compared each time, because a node can be drained later.
+        Limits are queried once per reason. Nodes are queried each time, because a node may be drained later.
         """
-        if reason == self.reasons.of(job) and not OF_NODES.match(reason):
+        if reason == self.reasons.last(job) and not NODE_REASONS.match(reason):
             return self.reasons.causes.get(job.jobid, "")
         return permanent_cause(reason, job.jobid, self.query)
 
@@ -240,14 +241,14 @@ class Slurm(SlurmJobScheduler):
             return ""
 
     def cancel_reason(self, job: Job, now: float) -> str:
-        """Why a waiting job must be cancelled; "" if it may wait."""
-        reason, explained = self.reasons.of(job), self.reasons.explained(job)
+        """The reason to cancel a waiting job; "" if the job may wait."""
+        reason, explained = self.reasons.last(job), self.reasons.explained(job)
         if self.reasons.is_permanent(job):
             return f"the job could never begin, and was CANCELLED: {explained}"
         if job.max_pending_time and now - job.submit_time >= job.max_pending_time:
-            given = f"the scheduler's reason was: {explained}" if reason else "the scheduler gave no reason"
+            cause = f"the scheduler's reason was: {explained}" if reason else "the scheduler gave no reason"
             late = "is suspended" if job.state in STOPPED else "did not begin in time"
-            return f"the job {late}, max_pending_time is {job.max_pending_time:g} s: CANCELLED; {given}"
+            return f"the job {late}, max_pending_time is {job.max_pending_time:g} s: CANCELLED; {cause}"
         if reason.partition(",")[0] in self._cancel_reasons:
             return f"the job was CANCELLED, because slurm_job_cancel_reasons has its reason: {explained}"
         return ""
@@ -264,12 +265,12 @@ class Squeue(Slurm, SqueueJobScheduler):
     """Slurm without accounting. Only the controller reports the states."""
 
     def poll(self, *jobs: Job | None) -> None:
-        """Update jobs from the controller, which knows a new job only some seconds after the submission."""
+        """Updates jobs from the controller. A new job is unknown to the controller for some seconds."""
         now = time.time()
         known = [job for job in jobs if job is not None and now - job.submit_time >= self.SQUEUE_DELAY]
         self.update_from_controller(known, "the scheduler squeue uses no accounting", now)
         self.end_pending(known, now)
 
     def update_unknown(self, job: Job, accounting: str, now: float) -> None:
-        """Mark a job that the controller does not know as completed: the controller forgets jobs after their end."""
+        """Marks an unknown job as completed, because the controller forgets jobs after their end."""
         job._state = "COMPLETED"

@@ -1,8 +1,9 @@
-"""Decides whether a waiting job of Slurm can begin although nobody changes a node or a limit.
+"""Decides whether a waiting job of Slurm can begin without a change of nodes or limits.
 
-Some of Slurm's reasons are temporary for one job and permanent for another. `ReqNodeNotAvail` is temporary if the nodes
-are busy, and permanent if a requested node is drained. `QOSGrpNodeLimit` is temporary if other jobs use the nodes, and
-permanent if the job alone exceeds the limit.
+| Slurm's reason | temporary | permanent |
+|---|---|---|
+| `ReqNodeNotAvail` | the nodes are busy | a requested node is drained |
+| `QOSGrpNodeLimit` | other jobs use the nodes | the job alone exceeds the limit |
 """
 
 import re
@@ -11,34 +12,37 @@ from collections.abc import Callable, Mapping
 
 from ...record import units
 
-Query = Callable[[str], str]  # command line -> its standard output; "" without an answer
+Query = Callable[[str], str]  # returns the standard output of a command line; "" without an answer
 
-OF_NODES = re.compile(r"ReqNodeNotAvail|Nodes required for job are DOWN|NodeDown")
-OF_LIMITS = re.compile(r"QOS(Grp|Max)\w+")
-#: states of nodes in which no job starts until an administrator changes the state; a reboot ends by itself
+NODE_REASONS = re.compile(r"ReqNodeNotAvail|Nodes required for job are DOWN|NodeDown")
+LIMIT_REASONS = re.compile(r"QOS(Grp|Max)\w+")
+#: States of nodes that only an administrator can end.
 OUT_OF_SERVICE = re.compile(r"down|drain|fail|inval|unk|future")
-LIMITS = ("grptres", "maxtrespu", "maxtrespa")  # of a QOS: of all its jobs, of a user, of an account
+LIMITS = ("grptres", "maxtrespu", "maxtrespa")  # limits of a QOS: for all its jobs, per user, per account
 UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
-MOST_NAMED = 3
+MOST_NAMED = 3  # listed nodes
 
 
 def permanent_cause(reason: str, number: str, query: Query) -> str:
-    """Why the job with this number waits forever, with the remedy; "" if it may begin, or if Slurm does not answer."""
-    if not OF_NODES.match(reason) and not OF_LIMITS.match(reason):
+    """The cause why the job with this number waits forever, with the remedy.
+
+    Returns "" if the job may begin, or if Slurm does not answer.
+    """
+    if not NODE_REASONS.match(reason) and not LIMIT_REASONS.match(reason):
         return ""
-    job = words(query(f"scontrol show job --oneliner {shlex.quote(number)}"))
+    job = key_values(query(f"scontrol show job --oneliner {shlex.quote(number)}"))
     if not job:
         return ""
-    return nodes_cause(job, query) if OF_NODES.match(reason) else limits_cause(job, query)
+    return nodes_cause(job, query) if NODE_REASONS.match(reason) else limits_cause(job, query)
 
 
-def words(text: str) -> dict[str, str]:
-    """{name: value} of a line such as "JobId=12 Partition=cpu"."""
+def key_values(text: str) -> dict[str, str]:
+    """The content of a line such as "JobId=12 Partition=cpu", as {name: value}."""
     return dict(word.split("=", 1) for word in text.split() if "=" in word)
 
 
 def nodes_cause(job: Mapping[str, str], query: Query) -> str:
-    """Why nodes that are out of service keep a job from beginning; "" if enough other nodes exist."""
+    """The sentence about nodes out of service that prevent a job from beginning; "" if enough nodes are in service."""
     partition, names = job.get("Partition", ""), job.get("ReqNodeList", "(null)")
     named = "" if names in ("", "(null)") else f" -n {shlex.quote(names)}"
     answer = query(f'sinfo -h -N -p {shlex.quote(partition)}{named} -o "%N|%T|%E"')
@@ -57,8 +61,8 @@ def nodes_cause(job: Mapping[str, str], query: Query) -> str:
 
 
 def limits_cause(job: Mapping[str, str], query: Query) -> str:
-    """Which limit of a quality of service the job exceeds alone; "" for none."""
-    partition = words(query(f"scontrol show partition --oneliner {shlex.quote(job.get('Partition', ''))}"))
+    """The sentence about a limit of a quality of service that the job alone exceeds; "" if it exceeds no limit."""
+    partition = key_values(query(f"scontrol show partition --oneliner {shlex.quote(job.get('Partition', ''))}"))
     chosen = {name.lower() for name in (job.get("QOS", ""), partition.get("QoS", "")) if name}
     requested = resources(job.get("ReqTRES") or job.get("TRES", ""))
     for line in query(f"sacctmgr -n -P show qos format=name,{','.join(LIMITS)}").splitlines():
@@ -67,21 +71,22 @@ def limits_cause(job: Mapping[str, str], query: Query) -> str:
             continue
         for resource, most in (pair for limit in limits for pair in resources(limit).items()):
             if requested.get(resource, 0) > most:
+                amount = f"{resource}={requested_amount(job, resource)}"
                 return (
-                    f"the job requests {resource}={plain(job, resource)}, which is more than the QOS {name} allows:"
-                    " choose another QOS with -J qos=NAME, or request less"
+                    f"the job requests {amount}, which is more than the QOS {name} allows: choose another QOS with -J"
+                    " qos=NAME, or request less"
                 )
     return ""
 
 
-def plain(job: Mapping[str, str], resource: str) -> str:
-    """The requested amount of a resource, as Slurm writes it."""
+def requested_amount(job: Mapping[str, str], resource: str) -> str:
+    """The requested amount of a resource in Slurm's words, such as "2G"; "0" if the job does not request it."""
     pairs = (job.get("ReqTRES") or job.get("TRES", "")).split(",")
     return next((pair.rpartition("=")[2] for pair in pairs if pair.rpartition("=")[0] == resource), "0")
 
 
 def resources(text: str) -> dict[str, float]:
-    """{resource: amount} of "cpu=4,mem=2G,gres/gpu=8"; entries without a number are left out."""
+    """{resource: amount} of a text such as "cpu=4,mem=2G,gres/gpu=8", without entries that are no number."""
     found = {}
     for pair in text.split(","):
         name, _, value = pair.rpartition("=")
@@ -91,6 +96,6 @@ def resources(text: str) -> dict[str, float]:
 
 
 def leading_number(text: str) -> int:
-    """2 of "2-4"; 0 without a number."""
+    """The number at the start of a text, such as 2 of "2-4"; 0 without a number."""
     digits = re.match(r"\d+", text)
     return int(digits[0]) if digits else 0

@@ -1,4 +1,4 @@
-"""A job of Slurm. This module imports nothing of its package: `--restore-session` imports the file by its path."""
+"""A job of Slurm. This module imports nothing of its package, because `--restore-session` imports the file alone."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ class SlurmJob(_SlurmJob):
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
-        self.expanded: tuple[str | None, str | None] | None = None  # the state and node list that `names` are from
+        self.expanded: tuple[str | None, str | None] | None = None  # (state, node list) of which `names` are the nodes
         self.names: list[str] = []
 
     @property

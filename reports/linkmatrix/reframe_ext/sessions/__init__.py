@@ -1,7 +1,10 @@
 """Sessions for ReFrame: one job measures the tests of a suite, and each test reads its part of the output.
 
-`fixtures` keeps fixtures in retries and restored sessions. `suites` knows the tests that a session may measure,
-`suite_words` the words that select them.
-`session` is the job, `member` a test. `processes` writes the script of the job, and `containers` the commands in
-containers. `parts` reads the output of the job.
+| module | content |
+|---|---|
+| `session`, `member` | the job, and a test |
+| `suites`, `suite_words` | the tests that a session may measure, and the words that select tests |
+| `processes`, `containers`, `durations` | the script of the job, commands in containers, time limits |
+| `parts`, `endings` | the output of the job, and why a job ended |
+| `fixtures` | workarounds for fixtures in retries and restored sessions |
 """

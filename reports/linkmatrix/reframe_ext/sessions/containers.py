@@ -1,7 +1,9 @@
-"""Containers: a partition's `extras["container"]`, and the commands that run a program in its image.
+"""Containers: reads a partition's `extras["container"]`, and creates the commands that run a program in an image.
 
-Apptainer and Singularity start the program by ReFrame's container platforms: `srun apptainer exec … IMAGE program`.
-pyxis, a plugin of Slurm, takes options of the launcher: `srun --container-image=IMAGE … program`.
+| platform | command |
+|---|---|
+| Apptainer, Singularity | `srun apptainer exec … IMAGE program`, by ReFrame's container platforms |
+| pyxis, a plugin of Slurm | `srun --container-image=IMAGE … program` |
 """
 
 from __future__ import annotations
@@ -17,15 +19,15 @@ from reframe.core.containers import ContainerPlatform
 
 from ...errors import BadInput
 
-KEY = "container"  # of a partition's extras
+KEY = "container"  # in a partition's extras
 REFRAME_PLATFORMS = ("Apptainer", "Singularity")
 PYXIS = "pyxis"
 KEYS = ("platform", "image", "mounts", "options")
-#: An absolute folder, or two: outside and inside of the container.
+#: An absolute folder, or two folders: outside and inside of the container.
 MOUNT = re.compile(r"(/[^\s:,\"'$`\\]*)(?::(/[^\s:,\"'$`\\]*))?")
 #: An absolute path, or a URI such as docker://debian:12 or oci-archive:/x.tar.
 IMAGE = re.compile(r"(?:/|[a-z][a-z+-]*:).*")
-#: Options of Apptainer and Singularity that remove the variables of Slurm, MPI and CUDA from the container.
+#: Options of Apptainer and Singularity that hide the variables of Slurm, MPI and CUDA from the program.
 HIDING = ("--cleanenv", "-e", "--containall", "-C")
 EXAMPLE = "{'platform': 'Apptainer', 'image': '/shared/linkmatrix.sif'}"
 
@@ -34,7 +36,9 @@ EXAMPLE = "{'platform': 'Apptainer', 'image': '/shared/linkmatrix.sif'}"
 class Container:
     """A container of a partition.
 
-    platform: "Apptainer", "Singularity" or "pyxis". image: a file or a URI. mounts: (folder outside, folder inside).
+    platform: "Apptainer", "Singularity" or "pyxis".
+    image: a file or a URI.
+    mounts: (folder outside, folder inside) of each mount.
     options: options of `apptainer exec`, `singularity exec` or srun.
     """
 
@@ -44,7 +48,7 @@ class Container:
     options: tuple[str, ...] = ()
 
     def all_mounts(self, stage: Path, programs: Path) -> list[tuple[str, str]]:
-        """The mounts, with the stage of the job and the stage of the build at their own paths."""
+        """The mounts, including the stage of the job and the stage of the build, which keep their paths."""
         return [*((str(folder), str(folder)) for folder in (stage, programs)), *self.mounts]
 
     def command(self, program: str, stage: Path, programs: Path, with_gpus: bool) -> str:
@@ -58,7 +62,7 @@ class Container:
         platform.image = shlex.quote(self.image)
         platform.command = program
         platform.mount_points = self.all_mounts(stage, programs)
-        platform.mount_stagedir = None  # ReFrame would mount it at another path than the build's
+        platform.mount_stagedir = None  # ReFrame would mount the stage at another path
         platform.workdir = shlex.quote(str(stage))
         platform.with_cuda = with_gpus
         platform.options = [shlex.quote(option) for option in self.options]
@@ -73,7 +77,7 @@ class Container:
         return [shlex.quote(word) for word in (*words, *self.options)]
 
 
-def of_extras(extras: Mapping[str, Any], launcher: str) -> Container | None:
+def from_extras(extras: Mapping[str, Any], launcher: str) -> Container | None:
     """The container in the extras of a partition; None without one. Raises BadInput.
 
     launcher: ReFrame's name of the partition's launcher.
@@ -95,21 +99,21 @@ def of_extras(extras: Mapping[str, Any], launcher: str) -> Container | None:
         raise BadInput(f"{where}: the image '{image}' is not an absolute path or URI: jobs replace no '~' or variable")
     if platform == PYXIS and launcher not in ("srun", "srunalloc"):
         raise BadInput(f"{where}: pyxis needs the launcher srun, and the partition has {launcher}: use Apptainer")
-    mounts = words_of(given, "mounts", where)
+    mounts = string_list(given, "mounts", where)
     found = [MOUNT.fullmatch(mount) for mount in mounts]
     wrong = [mount for mount, match in zip(mounts, found, strict=True) if not match]
     if wrong:
         remedy = "use '/FOLDER' or '/FOLDER:/FOLDER_INSIDE', without blanks or special characters"
         raise BadInput(f"{where}: the mount '{wrong[0]}' is invalid: {remedy}")
     pairs = tuple((match[1], match[2] or match[1]) for match in found if match)
-    options = tuple(words_of(given, "options", where))
+    options = tuple(string_list(given, "options", where))
     if hiding := [option for option in options if platform != PYXIS and option in HIDING]:
         raise BadInput(f"{where}: the option '{hiding[0]}' hides the variables of MPI and Slurm from ranks: omit it")
     return Container(platform, image, pairs, options)
 
 
-def words_of(given: Mapping[str, Any], key: str, where: str) -> Sequence[str]:
-    """A list of strings. Raises BadInput."""
+def string_list(given: Mapping[str, Any], key: str, where: str) -> Sequence[str]:
+    """The list of strings `given[key]`; [] without the key. Raises BadInput. where: the beginning of the error."""
     words = given.get(key, [])
     if not isinstance(words, list | tuple) or not all(isinstance(word, str) and word.isprintable() for word in words):
         raise BadInput(f"{where}: '{key}' is not a list of strings: write for example '{key}': ['/scratch']")

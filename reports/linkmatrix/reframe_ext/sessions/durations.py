@@ -1,7 +1,7 @@
-"""How long the jobs of earlier runs took, from which the time limits of the next jobs follow.
+"""Durations of earlier jobs, which determine the time limits of later jobs.
 
-A scheduler starts a short job in a gap between other jobs (backfill). A file per kind of job contains its last
-durations.
+A scheduler can start a job with a short time limit in a gap between other jobs (backfill). The last durations of each
+kind of job are in one file.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from reframe.core.runtime import runtime
 from ...errors import BadInput
 from ...files import read_json, write_whole
 
-MARGIN = 4  # a job may take this many times as long as before
-LEAST_SECONDS = 300  # shortest time for the processes of a job: a slow link needs more time
-JOB_OVERHEAD = 120  # seconds of a job in addition to its processes: modules, launchers
-KEPT = 5  # durations per kind of job
-FILE = "seconds"  # the file of a job's stage with its duration
-#: The last command of a job, which ends with the exit code of the command before.
+MARGIN = 4  # time limit of a job as a multiple of the longest earlier duration
+LEAST_SECONDS = 300  # minimum time limit of the processes of a job, because a slow link needs more time
+JOB_OVERHEAD = 120  # seconds of a job in addition to its processes, for modules and launchers
+KEPT = 5  # stored durations per kind of job
+FILE = "seconds"  # name of the file with the duration in a job's stage
+#: The last command of a job. It stores the duration, and keeps the exit code of the previous command.
 COMMAND = f"code=$?; echo $SECONDS > {FILE}; (exit $code)"
 
 
-def file_of(test: Any, processes: Sequence[Any]) -> Path:
-    """The file with the durations of a kind of job, which has all properties that matter to its duration.
+def duration_file(test: Any, processes: Sequence[Any]) -> Path:
+    """The file with the durations of jobs of the same kind, which have the same partition, ranks and processes.
 
-    Each node of a sweep has its own file, because a slow node takes longer than others. processes:
-    the `processes.Process` of the job.
+    Each node of a sweep has its own file, because a slow node takes longer. processes: a list of `processes.Process`.
     """
-    place = test.current_partition.fullname, test.current_environ.name, test.num_tasks, test.num_tasks_per_node
-    job = [place, *((one.request.program, one.request.opts, one.testcases, one.size) for one in processes)]
+    layout = test.current_partition.fullname, test.current_environ.name, test.num_tasks, test.num_tasks_per_node
+    job = [layout, *((one.request.program, one.request.opts, one.testcases, one.size) for one in processes)]
     job += sorted({one.request.node for one in processes} - {""})
     return Path(runtime().prefix) / "durations" / f"{hashlib.sha256(repr(job).encode()).hexdigest()[:16]}.json"
 
 
 def set_time_limit(test: Any, processes: Sequence[Any]) -> None:
-    """Sets the time limit of a job by the time that it took before, with a margin; at first by that of its processes.
+    """Sets the time limit of a job, from earlier durations or from the limits of its processes.
 
-    The local scheduler starts a job at once, whatever its limit is. processes: the `processes.Process` of the job.
+    Earlier durations do not shorten the limit of a local job, which starts immediately, or of a job with --wait-idle.
+    processes: a list of `processes.Process`.
     """
     topology_processes = [topology for process in processes if (topology := process.topology_process())]
     seconds = sum(process.seconds() for process in [*processes, *topology_processes])
@@ -56,8 +56,8 @@ def set_time_limit(test: Any, processes: Sequence[Any]) -> None:
     test.time_limit = seconds + JOB_OVERHEAD
 
 
-def known(file: Path) -> list[int]:
-    """The last durations in seconds, the newest last; empty without a file, and for a damaged file."""
+def past_durations(file: Path) -> list[int]:
+    """The last durations in seconds, newest last; [] if the file is missing or damaged."""
     try:
         return [int(seconds) for seconds in read_json(file)["seconds"]][-KEPT:]
     except (ArithmeticError, BadInput, OSError, KeyError, TypeError, ValueError):
@@ -65,18 +65,18 @@ def known(file: Path) -> list[int]:
 
 
 def expected_seconds(file: Path) -> int | None:
-    """The seconds that the next job may take; None if no duration is known."""
-    seconds = known(file)
+    """The time limit in seconds for the processes of the next job; None if no duration is known."""
+    seconds = past_durations(file)
     return max(LEAST_SECONDS, MARGIN * max(seconds)) if seconds else None
 
 
-def note(file: Path, stage: Path) -> None:
-    """Stores the duration of a job that ended. Forgets all durations if the job left none: it was killed."""
+def store(file: Path, stage: Path) -> None:
+    """Stores the duration of a completed job. Removes all stored durations if the job was killed."""
     with suppress(OSError):
         try:
             seconds = int((stage / FILE).read_text())
         except (OSError, ValueError):
             file.unlink(missing_ok=True)
             return
-        content = json.dumps({"seconds": [*known(file), seconds][-KEPT:]})
+        content = json.dumps({"seconds": [*past_durations(file), seconds][-KEPT:]})
         write_whole(file, content.encode(), lasting=False)

@@ -1,4 +1,8 @@
-"""Sentences about why a job ended, from the scheduler, the launcher and the file system."""
+"""Explains why a job ended, from the scheduler's state, the output of launcher and program, and the file system.
+
+In all functions, `state` is the scheduler's state of the job, `errors` its standard error, and `text` the standard
+output of the program.
+"""
 
 import re
 import shutil
@@ -8,7 +12,7 @@ from ...suite import PROGRAMS, REFUSED_OPTIONS
 
 MOST_LINES = 4  # quoted lines of standard error
 LEAST_FREE = 64 * 1024  # bytes; a file system with less free space is full
-# states of a job that explain its end
+#: {state of a job: sentence about its end}
 ENDED = {
     "TIMEOUT": "the job reached its time limit",
     "OUT_OF_MEMORY": "the job ran out of memory",
@@ -19,7 +23,7 @@ ENDED = {
     "DEADLINE": "the job reached its deadline",
     "LOST": "Slurm does not know the job any more, or did not answer for long",
 }
-# messages of launchers about a lost node; upper and lower case are equal
+#: Messages of launchers about a lost node, without regard to case.
 LOST_NODE = (
     r"Node failure on (\S+)",
     r"error: (?:Job|Step|\*\*\*).*on node (\S+) (?:failed|is down)",
@@ -27,25 +31,25 @@ LOST_NODE = (
     r"lost connection to (?:node|host) (\S+)",
     r"remote host:\s+(\S+)",
 )
-# messages of launchers about the first process that died
+#: Messages of launchers about a process that died.
 DIED = re.compile(
     r"srun: error: .*task.*: (?:Segmentation fault|Bus error|Killed|Aborted|Illegal instruction|Out Of Memory).*"
     r"|.*(?:noticed that process rank|exited on signal) .*",
     re.IGNORECASE,
 )
-# lines of Open MPI and srun without information
+#: Lines of Open MPI and srun without information.
 EMPTY_WORDS = re.compile(
     r"-{8,}|NOTE: invoking MPI_ABORT.*|You may or may not see output.*|exactly when Open MPI.*"
     r"|srun: cluster configuration lacks support for cpu binding"
 )
-# the start of a message of one of our programs
+#: The start of a message of this suite's programs.
 OURS = re.compile(rf"(?:{'|'.join(PROGRAMS)}|adapter_rank): ")
-# the message of p2p_matrix about an MPI without one-sided transfers over its network
+#: The message of p2p_matrix about an MPI without one-sided transfers over its network.
 NOT_HERE = re.compile(
     r"^p2p_matrix: (?:--testcase \S+ cannot run here: )?(?:\S+: )?(this MPI makes no window [^:]*)", re.MULTILINE
 )
 
-#: {part of the output of ranks without PMI: sentence}. Several ranks print the sentence of Open MPI concurrently.
+#: {text in the output of ranks without PMI: sentence}. Ranks print concurrently, so the whole sentence may be garbled.
 WITHOUT_PMI = {
     "OMPI was not built with SLURM's PMI support": 'Open MPI reports: "The application appears to have been direct'
     ' launched using "srun", but OMPI was not built with SLURM\'s PMI support and therefore cannot execute."',
@@ -56,45 +60,45 @@ WITHOUT_PMI = {
 }
 SET_PMI = "set SLURM_MPI_TYPE in 'env_vars' of the partition (`srun --mpi=list` prints its values)"
 
-# the message of a program about wrong options, before it begins
+#: The message of a program that refuses its options.
 USAGE = re.compile(rf"^(?:{'|'.join(PROGRAMS)}): ((?:unknown option |--).*)", re.MULTILINE)
 
-# the message of a program with --refuse-busy, if another process uses the node
+#: The message of a program with --refuse-busy if another process uses the node.
 OTHERS = re.compile(rf"^(?:{'|'.join(PROGRAMS)}): (another process uses the node: .*)", re.MULTILINE)
 
 
-def not_here(errors: str) -> str:
-    """Why the test case is not possible here; "" if standard error contains no reason."""
+def unsupported_reason(errors: str) -> str:
+    """A sentence if the MPI does not support the test case; "" otherwise."""
     found = NOT_HERE.search(errors)
     return f"not possible here: {found[1]}" if found else ""
 
 
 def usage_error(errors: str, text: str, program: str = "p2p_matrix") -> str:
-    """Why a program refused its options; "" if it began. errors: standard error. text: standard output."""
+    """A sentence if the program refused its options; "" if the program began."""
     found = None if "Result: " in text else USAGE.search(errors)
     return f"{program} {REFUSED_OPTIONS}: {found[1]}" if found else ""
 
 
 def without_pmi(errors: str) -> str:
-    """Why the ranks could not meet, with Open MPI's words; "" if standard error does not contain it."""
+    """A sentence with the remedy if the launcher gave the ranks no PMI; "" otherwise."""
     found = next((sentence for part, sentence in WITHOUT_PMI.items() if part in errors), "")
     return f"the launcher gave the ranks no PMI: {SET_PMI}; {found}" if found else ""
 
 
-def refused_for_others(errors: str) -> str:
-    """Why a program with --refuse-busy measured nothing; "" if it measured."""
+def busy_reason(errors: str) -> str:
+    """A sentence if a program with --refuse-busy did not measure; "" otherwise."""
     found = OTHERS.search(errors)
     return f"not measured: {found[1]}" if found else ""
 
 
 def lost_nodes(text: str) -> list[str]:
-    """The names of lost nodes, in the order of the launcher's messages."""
+    """The names of lost nodes in the messages of a launcher, in their order."""
     found = (name for pattern in LOST_NODE for name in re.findall(pattern, text, re.IGNORECASE))
     return list(dict.fromkeys(name.strip(".,:;'\"") for name in found))
 
 
-def ended_because(state: str, errors: str) -> str:
-    """Why the job ended, from its state and its standard error; "" if both contain no reason."""
+def end_reason(state: str, errors: str) -> str:
+    """A sentence about the end of the job, from its state and standard error; "" if both contain no reason."""
     nodes = lost_nodes(errors)
     named = f": {', '.join(nodes)}" if nodes else ""
     if state in ENDED:
@@ -107,7 +111,7 @@ def ended_because(state: str, errors: str) -> str:
 
 
 def disk_fault(folder: Path | str) -> str:
-    """A sentence if the file system of `folder` is full; "" if it has free space."""
+    """A sentence if the file system of a folder is full or unreadable; "" if it has free space."""
     try:
         free = shutil.disk_usage(folder).free
     except OSError as error:
@@ -115,14 +119,15 @@ def disk_fault(folder: Path | str) -> str:
     return f"No space left on device: {folder}" if free < LEAST_FREE else ""
 
 
-def said_by(errors: str, last: str) -> str:
-    """The relevant lines of standard error, in one line. last: the last line of standard output."""
-    # a launcher prints several lines, in any order. If the program reported the reason, the lines of the launcher add
-    # nothing
+def relevant_errors(errors: str, last: str) -> str:
+    """The relevant lines of standard error, joined into one line. last: the last line of standard output.
+
+    If the program printed a result, only its own messages are relevant, otherwise also messages of the launcher.
+    """
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
     lines = [line for line in lines if not EMPTY_WORDS.fullmatch(line)]
     died = [line for line in lines if DIED.fullmatch(line)]
-    # a rank that ended because another rank failed prints a message too, possibly first
+    # a rank that was ended because of another rank prints a message too, possibly first
     own = sorted(filter(OURS.match, lines), key=lambda line: "ended by signal" in line)
     quoted = own[-MOST_LINES:] if last.startswith("Result: ") else [*own[:1], *died[:1], *lines[-MOST_LINES:]]
     if last == "Result: TIMEOUT":  # the launcher may have ended this process because another process died
@@ -131,15 +136,12 @@ def said_by(errors: str, last: str) -> str:
 
 
 def causes(state: str, errors: str, folder: Path | str) -> list[str]:
-    """Sentences about a cause outside of the program: a full disk, the job or the node. [] without a known cause."""
-    return [reason for reason in (disk_fault(folder), ended_because(state, errors)) if reason]
+    """Sentences about causes outside of the program: a full disk, the job, the node. [] without a known cause."""
+    return [reason for reason in (disk_fault(folder), end_reason(state, errors)) if reason]
 
 
 def sentences(state: str, errors: str, text: str, folder: Path | str, program: str = "p2p_matrix") -> list[str]:
-    """Sentences about why a run did not end with PASS; [] if it did.
-
-    state: of the job. errors: standard error. text: standard output. folder: the folder of both files.
-    """
+    """Sentences about why a program did not end with PASS; [] if it did. folder: the folder of its output files."""
     last = text.rstrip().rpartition("\n")[2]
     if last == "Result: PASS":
         return []
@@ -147,16 +149,17 @@ def sentences(state: str, errors: str, text: str, folder: Path | str, program: s
         return [refused]
     if why := without_pmi(errors):
         return [why]
-    ended, reasons = ended_because(state, errors), causes(state, errors, folder)
-    said = said_by(errors, last)
-    # programs report TIMEOUT for each end from outside; a killed program reports nothing
-    from_outside = last.startswith("Result: TIMEOUT") or (ended and not last.startswith("Result: "))
-    if reasons and from_outside and state != "TIMEOUT":
-        return [*reasons, f"{program} was stopped before its end" + (f": {own}" if (own := not_of_nodes(said)) else "")]
+    ended, reasons = end_reason(state, errors), causes(state, errors, folder)
+    messages = relevant_errors(errors, last)
+    # a program that was stopped reports TIMEOUT; a killed program reports nothing
+    was_stopped = last.startswith("Result: TIMEOUT") or (ended and not last.startswith("Result: "))
+    if reasons and was_stopped and state != "TIMEOUT":
+        own = without_node_lines(messages)
+        return [*reasons, f"{program} was stopped before its end" + (f": {own}" if own else "")]
     ended_with = f"with '{last}'" if last else "without output"
-    return [*reasons, f"{program} ended {ended_with}, not with 'Result: PASS'" + (f": {said}" if said else "")]
+    return [*reasons, f"{program} ended {ended_with}, not with 'Result: PASS'" + (f": {messages}" if messages else "")]
 
 
-def not_of_nodes(said: str) -> str:
-    """The text without lines that name the node of the launcher, which need not be the faulty node."""
-    return " / ".join(line for line in said.split(" / ") if not re.search(r"\bON \S+ CANCELLED AT\b", line))
+def without_node_lines(messages: str) -> str:
+    """The result of `relevant_errors` without lines that name the launcher's node, which may be healthy."""
+    return " / ".join(line for line in messages.split(" / ") if not re.search(r"\bON \S+ CANCELLED AT\b", line))

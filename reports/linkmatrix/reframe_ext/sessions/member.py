@@ -17,43 +17,46 @@ from .fixtures import KeepsFixtures
 from .processes import JobRequest
 from .session import Session, find_session
 
-# states of jobs of any scheduler; a job in another state may or may not have run
+# states of jobs of all schedulers; a job in any other state may or may not have run
 RAN, NEVER_RAN = {"COMPLETED", "FAILED", "TIMEOUT"}, {"PENDING", "CANCELLED", "DEADLINE", "PREEMPTED"}
 
 
 class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
     """A test that a session measures together with the other tests of its suite.
 
-    A subclass has the fixtures `build` and `session`. Its method `job_request` returns the resources that the test
-    needs. The test then copies its part of the session's files into its own stage. A test that is outside of the suite,
-    repeated, retried or restored has a job of its own.
+    A subclass has the fixtures `build` and `session`. Its method `job_request` returns the program and the resources of
+    the test. After the session, the test copies its part of the session's files into its own stage. A test that is
+    outside of the suite, repeated, retried or restored measures in its own job.
     """
 
-    #: Why nothing was measured: the job did not begin, or ended before this test. The test then has no verdict.
+    #: The reason if nothing was measured, because the job did not begin, or ended before this test. Such a test has no
+    #: verdict.
     unmeasured = variable(str, value="", loggable=True)
 
-    #: Whether the job of this test began, even if the test then measured nothing.
+    #: Whether the job of this test began, even if nothing was measured.
     job_began = variable(typ.Bool, value=False, loggable=True)
 
-    #: The class has no value: ReFrame has a deprecated alias of this variable. For the alias of a value, ReFrame walks
+    #: The class sets no value, because this variable has a deprecated alias in ReFrame. For a value, ReFrame would walk
     #: the stack twice per test, which takes a third of the time to load the tests.
     env_vars = required
 
     sourcesdir = None
-    #: whether a session may measure the test; else the test has a job of its own
+    #: whether a session may measure the test
     in_session = True
-    #: the session that plans with this copy of the test; None for the test itself
+    #: the session that plans its job with this copy of the test; None for the test itself
     planning_session: Session | None = None
-    #: whether the test measures in a job of its own, and whether `job` is the job of the session
-    has_own_job, uses_session_job = True, False
+    #: whether the test measures in its own job
+    has_own_job = True
+    #: whether the property `job` is the job of the session
+    uses_session_job = False
     #: why the test's own job did not run to its end
     trouble = ""
-    #: the subfolder of a shared process's folder with files for this test only, as named in `processes`
+    #: a subfolder of the process's folder with files for this test only: TOPOLOGY_FOLDER or RANKS_FOLDER of `processes`
     subfolder = ""
 
     @property
     def session_class(self) -> Any:
-        """The class of the session that the test may read. Its variables are those of the command line."""
+        """The class of the test's session, with the variables of the command line."""
         return type(self).fixture_space["session"].cls
 
     @run_after("init")
@@ -64,7 +67,7 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
 
     @run_after("init")
     def register(self) -> None:
-        """Registers the test for sessions."""
+        """Registers the test, so that sessions can select the test."""
         if self.in_session:
             suites.register(self)
 
@@ -80,13 +83,13 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
 
     @property
     def job(self) -> Any:
-        """The job of the test, or of its session after the session's job has ended."""
+        """The job of the test. For a test without its own job, the job of the session after its end."""
         return self.session.job if self.uses_session_job else super().job
 
     def setup(self, partition: Any, environ: Any, **options: Any) -> None:
-        """Decides whether the test has a job of its own, before ReFrame creates a job.
+        """Decides whether the test has its own job, before ReFrame creates a job.
 
-        A test without a job of its own gets a local job, which is never submitted.
+        A test without its own job gets a local job, which is never submitted.
         """
         self.has_own_job = not self.in_session or find_session(self, partition, environ) is None
         self.local = self.local or not self.has_own_job
@@ -97,9 +100,9 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
         self.prepare()
 
     def prepare(self) -> None:
-        """Sets what depends on the partition and the environment. A session calls this method to plan its job.
+        """Sets the attributes that depend on partition and environment. Sessions call this method to plan a job.
 
-        A check that overrides this method calls the base method first.
+        A check that overrides this method must first call the base method.
         """
 
     def job_request(self) -> JobRequest:
@@ -107,7 +110,7 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
         raise NotImplementedError
 
     def job_requests(self) -> list[JobRequest]:
-        """The requests that the test's own job fulfils."""
+        """The requests for the test's own job."""
         return [self.job_request()]
 
     @run_before("run")
@@ -134,7 +137,7 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
             if not self.job_began:
                 self.unmeasured = f"not run: {error}"
                 raise
-            self.trouble = str(error)  # the results until then are judged
+            self.trouble = str(error)  # the existing results are judged
             return True
 
     def has_job_begun(self) -> bool:
@@ -146,13 +149,13 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
             return
         if self.has_own_job:
             super().run_wait()
-            durations.note(self.duration_file, Path(self.stagedir))
+            durations.store(self.duration_file, Path(self.stagedir))
             self.copy_result(Path(self.stagedir), 0, 1, self.display_name)
             return
         if self.session.job is None:
             self.unmeasured = f"not run: {self.session.trouble}"
             raise JobError(self.unmeasured)
-        self.uses_session_job = True  # not before: ReFrame would poll the local scheduler for the session's job
+        self.uses_session_job = True  # not earlier, because ReFrame would poll the local scheduler for this job
         self.copy_result(
             Path(self.session.stagedir), *self.session.processes_by_test[self.unique_name], self.session.display_name
         )
@@ -160,8 +163,10 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
     def copy_result(self, stage: Path, number: int, sharing: int, asked_by: str) -> None:
         """Copies this test's part of the files of a process into the test's own stage.
 
-        stage: the stage of the job. number: of the process. sharing: the number of tests that the process measured.
-        asked_by: the value of the option `--asked-by` of the process.
+        stage: the stage of the job.
+        number: the number of the process in the job, from 0.
+        sharing: the number of tests that the process measured.
+        asked_by: the value of the process's option `--asked-by`.
         """
         folder, part = stage / processes.process_folder(number), self.shared_testcase()
         if self.subfolder and (folder / self.subfolder).exists():
@@ -173,38 +178,35 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
         output.copy_to(Path(self.stagedir), part if sharing > 1 else None, self.display_name)
 
     def shared_testcase(self) -> str | None:
-        """The test case that identifies the test in a shared process.
+        """The name of the test case of this test, which may share its process with other test cases.
 
         "" for a test that reads the topology only; None for a test that shares no process.
         """
         return None
 
     def job_errors(self) -> list[str]:
-        """Sentences about why the job did not run to its end."""
+        """Sentences about why the job did not run to its end; [] if the job completed."""
         trouble = self.trouble if self.has_own_job else self.session.trouble
         return [trouble] if trouble else []
 
     def outputs(self) -> tuple[str | None, str]:
-        """(standard output, standard error). Standard output is None if the job left none."""
+        """(standard output, standard error) of the test. Standard output is None if its file is missing."""
         files = [Path(self.stagedir, sn.evaluate(name)) for name in (self.stdout, self.stderr)]
         return (parts.read_text(files[0]) if files[0].is_file() else None), parts.read_text(files[1])
 
     def report_no_output(self) -> str:
-        """Returns why the job left no output, and marks the test as unmeasured.
-
-        ReFrame cancels a job that waits too long, and writes the reason to its log only.
-        """
+        """Returns a sentence about the missing output, and stores it in `unmeasured`."""
         reason = self.no_output_reason()
         self.unmeasured = f"not run: {reason}"
         return reason
 
     def no_output_reason(self) -> str:
-        """A sentence about why the job left no output."""
+        """A sentence about why the job wrote no output."""
         state, limit = self.job.state, self.max_pending_time
         now = time.time()
         waited = (self.job.completion_time or now) - (self.job.submit_time or now)
         never = f"it was ended {waited:.0f} s after its submission, before it could write"
-        if limit and waited >= limit - 1:  # the scheduler has whole seconds
+        if limit and waited >= limit - 1:  # the scheduler rounds to seconds
             never = f"it did not begin in time, max_pending_time is {limit:g} s"
         folder = Path(self.stagedir).parent  # the same for all tests of the job
         unshared = (

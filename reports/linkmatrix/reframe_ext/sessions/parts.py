@@ -1,7 +1,10 @@
-"""The result and the record of one test case, from the output of a process that ran several.
+"""Extracts the output and the record of one test case from the files of a process that measured several test cases.
 
-A complete and verified test case is PASS, even if the process failed later. An incomplete test case has the result of
-the process. A test case that the process never began has no part.
+| test case | result |
+|---|---|
+| complete and verified | PASS, even if the process failed later |
+| incomplete | the result of the process |
+| not begun | no record |
 """
 
 from __future__ import annotations
@@ -22,26 +25,25 @@ from ...record import reading
 from ...record.external_cells import ExternalCells
 
 Json = dict[str, Any]
-MEASURING = ("--testcase", "--size")  # options with a value that have no effect on --topology
+MEASURING = ("--testcase", "--size")  # options with a value that --topology does not accept
 ENDING = re.compile(r"Result: (?:PASS|FAIL|ERROR|TIMEOUT)")
 
 
 def part_text(text: str, result: str) -> str:
-    """The standard output of a process, with the result of one test case as its last line.
+    """The standard output of a process with "Result: `result`" as its last line.
 
-    result: the word of the last line. With None or the word of a checkpoint, the text has no such line, because the
-    process was ended before it printed a result.
+    The text has no such line if the result is no final result, because the process was ended earlier.
     """
-    kept = [line for line in text.splitlines() if not ENDING.fullmatch(line)]
+    lines = [line for line in text.splitlines() if not ENDING.fullmatch(line)]
     ending = [line for line in [f"Result: {result}"] if ENDING.fullmatch(line)]
-    return "\n".join([*kept, *ending, ""])
+    return "\n".join([*lines, *ending, ""])
 
 
 def part_record(record: Json, testcase: str) -> Json | None:
-    """The record as if the process had measured this test case only; None if the process did not begin the test case.
+    """The record of a process, reduced to one test case; None if the process did not begin the test case.
 
-    testcase: "" for the topology only. If all test cases are complete and the process failed, as with an MPI that
-    cannot finalize, each test case has the result of the process.
+    testcase: "" for the topology only. If all test cases are complete but the process failed, for example in
+    MPI_Finalize, the result is the result of the process.
     """
     if not testcase:
         return topology_record(record)
@@ -55,10 +57,9 @@ def part_record(record: Json, testcase: str) -> Json | None:
 
 
 def topology_record(record: Json) -> Json:
-    """The record as if the process had read the topology and ended.
+    """The record of a process, reduced to the topology, which the process reads before all measurements.
 
-    The process reads the topology before it measures. The test cases report endpoints that were lost later, and error
-    counters that rose later.
+    Lost endpoints and error counters of the measurements are left out, because the test cases report them.
     """
     first = {"results": [], "expected": [], "lost": [], "result": "PASS", "error": None}
     return {
@@ -70,19 +71,19 @@ def topology_record(record: Json) -> Json:
 
 
 def topology_command(command: list[str]) -> list[str]:
-    """The command that reads the topology of the devices that another command measures."""
+    """A command that reads the topology of the devices that `command` measures."""
     words = iter(command)
-    kept: list[str] = []
+    found: list[str] = []
     for word in words:
         if word in MEASURING:
             next(words, None)
         else:
-            kept.append(word)
-    return [*kept[:1], "--topology", *kept[1:]]
+            found.append(word)
+    return [*found[:1], "--topology", *found[1:]]
 
 
 def initial_health(health: list[Json]) -> list[Json]:
-    """Counters and readings before the measurement."""
+    """The record's health of devices, with counters and readings from before the measurement only."""
 
     def first(items: list[Json]) -> list[Json]:
         return [{**item, "after": None} for item in items if item["before"] is not None]
@@ -91,12 +92,12 @@ def initial_health(health: list[Json]) -> list[Json]:
 
 
 def is_complete(results: list[Json]) -> bool:
-    """Whether all cells of the results have values and no data failed verification."""
+    """Whether all cells of the results have values, and no data failed verification."""
     return all(result["complete"] and result["verified"] is not False for result in results)
 
 
 def is_record_complete(record: Json) -> bool:
-    """Whether the process measured all requested test cases completely."""
+    """Whether the record contains all requested test cases completely."""
     measured = {result["testcase"] for result in record["results"]}
     return is_complete(record["results"]) and not record["lost"] and measured.issuperset(record["expected"])
 
@@ -105,9 +106,10 @@ def is_record_complete(record: Json) -> bool:
 class ProcessOutput:
     """The files of a process in the stage of its job.
 
-    stage: the stage of the job. folder: the folder of the process in `stage`. job: `stdout`, `stderr` and
-    `script_filename` are names of files in `stage`, and of the copies that a test reads. asked_by: the name that the
-    process was given by `--asked-by`.
+    stage: the stage of the job.
+    folder: the folder of the process in `stage`.
+    job: ReFrame's job. Its `stdout`, `stderr` and `script_filename` are names of files in `stage`.
+    asked_by: the value of the process's option `--asked-by`.
     """
 
     stage: Path
@@ -126,22 +128,23 @@ class ProcessOutput:
         return self.folder / "out"
 
     def text(self) -> str:
-        """Standard output. It includes the files `rank.*` of ranks that printed before they started the program."""
+        """The standard output, with the files `rank.*`, into which ranks print before they start the program."""
         return read_text(self.output) + "".join(map(read_text, sorted(self.folder.glob("rank.*"))))
 
     def errors(self) -> str:
-        """Standard error. A subfolder for one test has none: its process writes to the file of the folder above."""
+        """The standard error. The process of a subfolder writes into the file of the parent folder."""
         file = self.folder / "err"
         return read_text(file if file.exists() else self.folder.parent / "err")
 
     def copy_to(self, destination: Path, testcase: str | None, name: str) -> None:
-        """Copies the part of a test into its stage, as if a process had measured this test only.
+        """Copies the output and the record of one test case into the stage of its test.
 
-        destination: the stage of the test. testcase: the test case of the test, "" for the topology, None for the
-        complete output. name: the test, for the record.
+        destination: the stage of the test.
+        testcase: "" for the topology, None for the complete output.
+        name: the name of the test, for the record.
         """
         text, record = self.text(), self.folder / "record.json"
-        # the record of an earlier run, if ReFrame keeps the stage
+        # ReFrame may have kept the stage with the record of an earlier run
         (destination / "record.json").unlink(missing_ok=True)
         errors = self.errors() + read_text(self.stage / self.job.stderr)
         script = read_text(self.stage / self.job.script_filename)
@@ -156,15 +159,15 @@ class ProcessOutput:
         write_copy(destination / self.job.script_filename, script)
 
     def write_part(self, text: str, file: Path, destination: Path, testcase: str, name: str) -> str:
-        """Writes the test case's part of a record, if there is one. Returns the text with the result of the test case.
+        """Writes the record of one test case, if it was begun. Returns standard output with the test case's result.
 
-        file: the record of the process.
+        text: standard output. file: the record of the process. Others: as in `copy_to`.
         """
         record = load_record(file, os.stat(file).st_mtime_ns) if file.exists() else None
         part = part_record(record, testcase) if record else None
         if record is None or part is None:
-            return text  # its last line is the end of the process
-        if record["asked_by"] == self.asked_by:  # else the record is from an earlier session
+            return text  # with the result of the process
+        if record["asked_by"] == self.asked_by:  # otherwise the record is from an earlier session
             part = {**part, "asked_by": name}
         write_copy(destination / "record.json", json.dumps(part))
         external = [found for found in map(ExternalCells.of, part["results"]) if found]
@@ -175,10 +178,10 @@ class ProcessOutput:
 def wait_for_record(stage: Path, folder: Path, jobid: Any, seconds: float, stdout: str = "") -> None:
     """Waits until the record of a process and the output of its job are visible.
 
-    On a network file system both may appear after the job's end.
+    On a network file system, both may appear after the job's end. Does not wait if the process wrote no record: its
+    output has no `Result:` line, or its errors contain `--record`.
 
-    stage, jobid, stdout: of a job that ran to its end. folder: of the process. seconds: the wait that all processes of
-    a job share. A process wrote no record if its output has no `Result:` line, or if its errors contain `--record`.
+    stage, jobid, stdout: of a completed job. folder: of the process. seconds: maximum wait for all processes of a job.
     """
     until = end_of_wait(stage, jobid, seconds)
     while not ((folder / "record.json").exists() and (stage / stdout).exists()) and time.monotonic() < until:
@@ -188,12 +191,12 @@ def wait_for_record(stage: Path, folder: Path, jobid: Any, seconds: float, stdou
             return
         time.sleep(min(0.5, seconds / 10))
         for one in filter(Path.is_dir, (stage, folder)):
-            os.listdir(one)  # a client of NFS then reads the folder from its server again
+            os.listdir(one)  # makes an NFS client read the folder again
 
 
 @functools.cache
 def end_of_wait(_stage: Path, _jobid: Any, seconds: float) -> float:
-    """The end of the wait for the files of a job, in seconds of `time.monotonic`."""
+    """The end of the wait for the files of a job, as `time.monotonic`. Cached, so that its processes share the wait."""
     return time.monotonic() + seconds
 
 
@@ -203,19 +206,19 @@ def write_copy(path: Path, text: str) -> None:
 
 
 def copy_cells(files: Iterable[Path], folder: Path) -> None:
-    """Copies the cells of matrices that are too large for a record."""
+    """Copies the files with cells that are too large for a record."""
     for file in files:
         shutil.copyfile(file, folder / file.name)
 
 
 def read_text(path: Path) -> str:
-    """The text of a file; "" if there is no file."""
+    """The text of a file; "" if the file is missing."""
     return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 @functools.lru_cache(maxsize=4)
 def load_record(path: Path, _changed: int) -> Json | None:
-    """The record in a file; None if the file is unreadable. Many tests share the object, so none may change it."""
+    """The record in a file; None if the file is unreadable. Callers must not change the cached result."""
     try:
         return reading.parsed(read_whole(path, MOST_BYTES).decode())
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The processes that one job runs for its tests, and the lines of the job script that run them.
+"""The processes that one job runs for its tests, and the job script.
 
 Tests with the same program, options and layout share a process.
 """
@@ -17,20 +17,19 @@ from ...files import write_whole
 from ...suite import PROGRAMS
 from . import containers, durations
 
-MIN_SECONDS = 600  # time limit of a process that measures: the program's default --timeout
+MIN_SECONDS = 600  # minimum time limit of a measuring process, the program's default --timeout
 TOPOLOGY_SECONDS = 120  # time limit of a process that only reads the topology
-SECONDS_PER_TESTCASE = 60  # longer time limit for a process with many test cases
+SECONDS_PER_TESTCASE = 60  # time limit per test case, for a process with many test cases
 MAX_REFERENCE_BYTES = 64 << 20  # limit of src/core/command_line.cpp
 
 # placeholders in the options of a foreign program: all test cases of the process, and the folder of built programs
 TESTCASES, PROGRAM_FOLDER = "{testcases}", "{beside}"
 
-# Subfolders of a process's folder, each for one test. TOPOLOGY_FOLDER: a topology process that runs if the process left
-# no record. RANKS_FOLDER: a program that ranks run before they measure.
-TOPOLOGY_FOLDER, RANKS_FOLDER = "topology", "ranks"
+TOPOLOGY_FOLDER = "topology"  # subfolder of a process that reads the topology, if the measuring process wrote no record
+RANKS_FOLDER = "ranks"  # subfolder of a program that ranks run before they measure
 
-# hwloc asks OpenCL for its devices, and MPI places no rank by them. mpirun starts 4 ranks on 4 H200 in 1.3 s with
-# OpenCL and in 0.16 s without (Open MPI 4.1.6). A value that the site has set stays.
+# Without OpenCL, hwloc starts faster: mpirun starts 4 ranks on 4 H200 in 0.16 s instead of 1.3 s (Open MPI 4.1.6). MPI
+# does not use OpenCL devices to place ranks. A value that the site has set stays.
 RANK_ENVIRONMENT = {"HWLOC_COMPONENTS": "${HWLOC_COMPONENTS:--opencl}"}
 
 
@@ -38,18 +37,20 @@ RANK_ENVIRONMENT = {"HWLOC_COMPONENTS": "${HWLOC_COMPONENTS:--opencl}"}
 class JobRequest:
     """The program, options and resources that one test requests.
 
-    check: the unique name of the test. program: one of `suite.PROGRAMS`, or a foreign program: its name in the folder
-    of built programs, or its path. testcase: "" for a foreign program, and for a test of the topology. opts: the
-    options but test case, size and record.
-
-    size: the value of --size. "" is the program's default. None: the test case has a fixed size.
-    ranks_per_node: None for any.
+    check: the unique name of the test.
+    testcase: "" for a foreign program, and for a test of the topology.
+    opts: the options, except test case, size and record.
+    size: the value of --size; "" for the program's default; None if the test case has a fixed size.
+    tasks, ranks_per_node: numbers of ranks; ranks_per_node is None for any number.
+    without_mpi: start a single process without mpirun.
     group: only tests of the same group share a process.
-    execs_next: the program takes another command after `--into FOLDER`, writes its output to this folder, and executes
-        the command.
-    environment: NAME=VALUE, for this process only.
-    starter: a foreign program with options, which starts the program.
-    references: lines of the file that the program reads by `--references`.
+    node: the name of the requested node; "" for any node.
+    program: one of `suite.PROGRAMS`, or a foreign program: its name in the folder of built programs, or its path.
+    execs_next: the program takes another command after `--into FOLDER`, writes its output to FOLDER, and executes the
+        command.
+    environment: environment variables of this process, as NAME=VALUE.
+    starter: a foreign program with options that starts the program.
+    references: lines of the file for the option `--references`.
     """
 
     check: str
@@ -70,17 +71,17 @@ class JobRequest:
 
     @property
     def measures(self) -> bool:
-        """Whether the program is one of linkmatrix."""
+        """Whether the program is a program of this suite."""
         return self.program in PROGRAMS
 
     @property
     def nodes(self) -> int:
-        """The number of nodes."""
+        """The number of requested nodes."""
         return -(-self.tasks // (self.ranks_per_node or 1))
 
 
 def process_key(request: JobRequest) -> tuple[Any, ...]:
-    """The properties that are equal in all tests of a process."""
+    """The properties of a request that must be equal for all tests of a process."""
     starts = request.tasks, request.ranks_per_node, request.without_mpi, request.environment, request.starter
     return request.program, request.group, request.opts, *starts
 
@@ -89,8 +90,12 @@ def process_key(request: JobRequest) -> tuple[Any, ...]:
 class Process:
     """One run of a program for several tests.
 
-    request: of the first test. tests: the unique names of the tests. topology_tests: the tests that read the topology
-    only. predecessor: the process whose program executes this program.
+    request: the request of the first test.
+    tests: the unique names of the tests.
+    topology_tests: the unique names of the tests that only read the topology.
+    predecessor: the process whose program executes this program.
+    references: {test case: lines of its references}.
+    most_seconds: a shorter time limit from earlier durations; 0 if unknown.
     """
 
     request: JobRequest
@@ -99,16 +104,16 @@ class Process:
     tests: list[str] = field(default_factory=list)
     topology_tests: list[str] = field(default_factory=list)
     predecessor: Process | None = None
-    references: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of each test case
+    references: dict[str, tuple[str, ...]] = field(default_factory=dict)
     most_seconds: int = 0
 
     def accepts(self, request: JobRequest) -> bool:
-        """Whether this process can measure another test too."""
+        """Whether this process can also measure the test of `request`."""
         same_size = None in (request.size, self.size) or request.size == self.size
         return same_size and process_key(request) == process_key(self.request)
 
     def add(self, request: JobRequest) -> None:
-        """Adds a test."""
+        """Adds the test of a request."""
         self.size = request.size if self.size is None else self.size
         self.testcases += [request.testcase] if request.testcase and request.testcase not in self.testcases else []
         self.tests.append(request.check)
@@ -117,31 +122,31 @@ class Process:
         self.topology_tests += [] if request.testcase or not request.measures else [request.check]
 
     def can_follow(self, other: Process) -> bool:
-        """Whether the program of `other` can start this process by exec: both have the same ranks, on one node."""
-        starts = [(one.tasks, one.ranks_per_node, one.without_mpi) for one in (self.request, other.request)]
-        alike = starts[0] == starts[1] and self.request.nodes == 1
-        return alike and other.request.execs_next and bool(self.testcases) and not self.predecessor
+        """Whether the program of `other` can execute this program: both have the same ranks, on one node."""
+        layouts = [(one.tasks, one.ranks_per_node, one.without_mpi) for one in (self.request, other.request)]
+        same_ranks = layouts[0] == layouts[1] and self.request.nodes == 1
+        return same_ranks and other.request.execs_next and bool(self.testcases) and not self.predecessor
 
     def requests(self) -> list[JobRequest]:
         """The requests of this process and of its predecessor."""
         return [one.request for one in (self.predecessor, self) if one]
 
     def topology_process(self) -> Process | None:
-        """A process that only reads the topology, in case this process leaves no record; None if no test needs it."""
+        """The process that reads the topology if this process writes no record; None if no test needs the topology."""
         if not (self.testcases and self.topology_tests):
             return None
         return Process(self.request, None, [], self.topology_tests, self.topology_tests)
 
     def seconds(self) -> int:
-        """The time limit. The program itself ends in time, and writes what was measured until then."""
+        """The time limit. At this limit, the program ends and writes its results."""
         opts = self.request.opts
-        given = [opts[at + 1] for at, name in enumerate(opts[:-1]) if name == "--timeout"]
-        if given:
-            return int(float(given[-1]))
+        limits = [opts[at + 1] for at, name in enumerate(opts[:-1]) if name == "--timeout"]
+        if limits:
+            return int(float(limits[-1]))
         return max(MIN_SECONDS, SECONDS_PER_TESTCASE * len(self.testcases)) if self.testcases else TOPOLOGY_SECONDS
 
     def options(self, asked_by: str, folder: str, program_folder: str = "") -> list[str]:
-        """All options of the program. program_folder: the folder of built programs."""
+        """All options of the program. folder: of the process. program_folder: the folder of built programs."""
         if not self.request.measures:
             known = {TESTCASES: self.testcases, PROGRAM_FOLDER: [shlex.quote(program_folder)]}
             return [word for option in self.request.opts for word in known.get(option, [option])]
@@ -152,12 +157,12 @@ class Process:
         limit = [] if "--timeout" in self.request.opts else limit
         one_size = "," not in (self.size or "")  # the program takes references for one size only
         known = ["--references", f"{folder}.tsv"] if self.references and one_size else []
-        kept = ["--record", f"{folder}/record.json", "--asked-by", shlex.quote(asked_by)]
-        return [*named, *size, *limit, *known, *kept, *self.request.opts]
+        record = ["--record", f"{folder}/record.json", "--asked-by", shlex.quote(asked_by)]
+        return [*named, *size, *limit, *known, *record, *self.request.opts]
 
 
 def plan_processes(requests: list[JobRequest]) -> list[Process]:
-    """The fewest processes that fulfil the requests. Order: topology and foreign programs, matrices, collectives."""
+    """The processes that fulfil the requests. Order: topology and foreign programs, matrices, other programs."""
     found: list[Process] = []
     for request in requests:
         process = next((one for one in found if one.accepts(request)), None)
@@ -166,8 +171,8 @@ def plan_processes(requests: list[JobRequest]) -> list[Process]:
         process.add(request)
     found.sort(key=lambda process: (bool(process.testcases), process.request.program != PROGRAMS[0]))
     for process in found[:]:
-        if after := next((one for one in found if one.can_follow(process)), None):
-            after.predecessor = process
+        if follower := next((one for one in found if one.can_follow(process)), None):
+            follower.predecessor = process
             found.remove(process)
     return found
 
@@ -184,32 +189,35 @@ def processes_by_test(processes: list[Process]) -> dict[str, tuple[int, int]]:
 
 
 def process_folder(number: int) -> str:
-    """The folder for output, errors and record of a process, relative to the job's stage."""
+    """The folder of a process for output, errors and record, relative to the job's stage. number: from 0."""
     return f"process{number + 1}"
 
 
 def fill_job(test: Any, processes: list[Process], asked_by: str) -> None:
-    """Sets the resources and commands of the job of `test`. A process runs even if the previous process failed."""
+    """Sets the resources and commands of the job of `test`. A process runs even if the previous process failed.
+
+    asked_by: the name of the test or session, for records of several tests.
+    """
     requests = [request for process in processes for request in process.requests()]
     nodes = max(request.nodes for request in requests)
-    each = max(request.ranks_per_node or 1 for request in requests)
-    test.num_tasks = nodes * each
-    test.num_tasks_per_node = each if any(request.ranks_per_node for request in requests) else None
+    per_node = max(request.ranks_per_node or 1 for request in requests)
+    test.num_tasks = nodes * per_node
+    test.num_tasks_per_node = per_node if any(request.ranks_per_node for request in requests) else None
     if test.num_tasks > 1:
         test.env_vars = {**RANK_ENVIRONMENT, **test.env_vars}
     gpus = max(request.gpus for request in requests)
     if gpus:
         test.num_gpus_per_node = gpus
-    test.layout = layout_of(test.num_tasks, each)
+    test.layout = layout_of(test.num_tasks, per_node)
     test.extra_resources = {**test.extra_resources, "layout": test.layout}
     if requests[0].node:
         test.extra_resources["node"] = {"host": requests[0].node}
-    test.duration_file = durations.file_of(test, processes)
+    test.duration_file = durations.duration_file(test, processes)
     if not test.time_limit:
         durations.set_time_limit(test, processes)
     if test.current_partition.time_limit:  # a scheduler refuses a longer job, or never starts it
-        asked, test.time_limit = test.time_limit, test.current_partition.time_limit
-        test.time_limit = min(asked, test.time_limit)
+        requested, test.time_limit = test.time_limit, test.current_partition.time_limit
+        test.time_limit = min(requested, test.time_limit)  # both in seconds, as ReFrame converts the attribute
     commands: list[str] = []
     for number, process in enumerate(processes):
         folder = process_folder(number)
@@ -225,14 +233,14 @@ def fill_job(test: Any, processes: list[Process], asked_by: str) -> None:
 
 
 def layout_of(tasks: int, ranks_per_node: int) -> dict[str, int]:
-    """The values of the partition's resource ``layout`` for `tasks` ranks, `ranks_per_node` of them on a node."""
+    """The placeholders of the partition's resource ``layout``, with their values."""
     return {"num_nodes": -(-tasks // ranks_per_node), "num_tasks": tasks, "num_tasks_per_node": ranks_per_node}
 
 
 def launch_options(extras: dict[str, Any], kind: str, layout: dict[str, int]) -> list[str]:
-    """The partition's options of the launcher, of the kind ``rank_options`` or ``process_options``, for a layout.
+    """The launcher's options in the partition's extras, with the values of a layout.
 
-    Raises ValueError for braces with something else in them.
+    kind: "rank_options" or "process_options". Raises ValueError for an unknown placeholder.
     """
     try:
         return [option.format(**layout) for option in extras.get(kind, [])]
@@ -242,8 +250,8 @@ def launch_options(extras: dict[str, Any], kind: str, layout: dict[str, int]) ->
 
 
 def write_references(process: Process, file: Path) -> None:
-    """Writes the references of a process. Clears them if writing fails, or if the text is too large for the program."""
-    text = "".join(f"{line}\n" for of_testcase in process.references.values() for line in of_testcase).encode()
+    """Writes the references of a process. Removes them from the process if they are too large or cannot be written."""
+    text = "".join(f"{line}\n" for lines in process.references.values() for line in lines).encode()
     try:
         if len(text) > MAX_REFERENCE_BYTES:
             process.references.clear()
@@ -256,43 +264,38 @@ def write_references(process: Process, file: Path) -> None:
 def process_commands(test: Any, process: Process, folder: str, asked_by: str) -> list[str]:
     """The lines of the job script that run a process in its folder."""
     program_folder = Path(test.build.stagedir) / "prefix" / "bin"
-    asked = asked_by if len(process.tests) > 1 else single_test_name(test, process)
-    options = process.options(asked, folder, str(program_folder))
-    program, folders = [path_of(process.request.program, program_folder)], folder
+    single_name = test.display_names.get(process.tests[0], test.display_name)
+    options = process.options(asked_by if len(process.tests) > 1 else single_name, folder, str(program_folder))
+    program, folders = [program_path(process.request.program, program_folder)], folder
     if process.predecessor:
         folders = f"{folder}/{RANKS_FOLDER}"
-        program = [path_of(process.predecessor.request.program, program_folder), "--into", folders, *program]
+        program = [program_path(process.predecessor.request.program, program_folder), "--into", folders, *program]
     if process.request.starter:
         starter, *words = process.request.starter
-        program = [path_of(starter, program_folder), *map(shlex.quote, words), *program]
-    if process.request.environment:  # by `env`: not every launcher passes variables on
+        program = [program_path(starter, program_folder), *map(shlex.quote, words), *program]
+    if process.request.environment:  # with `env`, because not every launcher passes variables to ranks
         program = ["env", *map(shlex.quote, process.request.environment), *program]
     command = " ".join([*program, *options])
     if container := container_of(test):
         gpus = bool(test.current_partition.select_devices("gpu"))
         command = container.command(command, Path(test.stagedir), Path(test.build.stagedir), gpus)
     words = [launch_command(test, process.request), command, f"> {folder}/out 2> {folder}/err"]
-    # If ReFrame keeps the stage, the folder has the record of an earlier run, which would count as one of this run.
+    # if ReFrame keeps the stage, the folder may contain the record of an earlier run
     return [f"rm -rf {folder}; mkdir -p {folders}", " ".join(word for word in words if word)]
 
 
 def container_of(test: Any) -> containers.Container | None:
-    """The container of the test's partition; None without one."""
-    return containers.of_extras(test.current_partition.extras, test.job.launcher.registered_name)
+    """The container of the test's partition; None if the partition has no container."""
+    return containers.from_extras(test.current_partition.extras, test.job.launcher.registered_name)
 
 
-def path_of(program: str, folder: Path) -> str:
-    """A program of a folder, quoted for the shell. An absolute path replaces the folder."""
+def program_path(program: str, folder: Path) -> str:
+    """The path of a program in a folder, quoted for the shell. An absolute path stays the same."""
     return shlex.quote(str(folder / program))
 
 
-def single_test_name(test: Any, process: Process) -> str:
-    """The name of the only test of a process."""
-    return test.display_names.get(process.tests[0], test.display_name)
-
-
 def launch_command(test: Any, request: JobRequest) -> str:
-    """The command of the partition's launcher, with the options for this layout; "" to start without the launcher."""
+    """The command of the partition's launcher for a request; "" if the program starts without the launcher."""
     launcher = copy.copy(test.job.launcher)
     if request.without_mpi and launcher.registered_name.startswith(("mpirun", "mpiexec")):
         return ""  # mpirun would bind all threads of the process to one core

@@ -1,8 +1,8 @@
 """Sessions: fixtures that measure a suite of tests in one job.
 
-The variable `suite` of a session's class names the suite. The modes of config/settings.py set the variable. Each test
-of the suite reads its part of the session's files. A test outside of the suite, a repeated test and a test of a later
-run measure in jobs of their own. A session with a known suite always passes: each test reports its missing results.
+The variable `suite` of a session's class names the suite. The modes of config/settings.py set this variable. Each test
+of the suite reads its part of the session's files. Tests outside of the suite, repeated tests and retries measure in
+their own jobs. A session with a known suite always passes, because each test reports its missing results.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from . import durations, suites
 from .fixtures import Restorable
 from .processes import JobRequest, fill_job, plan_processes, processes_by_test
 
-# {(class, partition, environment): session}: the sessions of this run of ReFrame
+#: {(class, partition, environment): session} of this run of ReFrame
 SESSIONS: dict[tuple[type, str, str], Session] = {}
 
 
 def find_session(test: Any, partition: Any, environment: Any) -> Session | None:
-    """The session that a test reads; None if the test measures in a job of its own."""
+    """The session that measures a test; None if the test measures in its own job."""
     cls = test.session_class
     first = runtime().current_run == 0 and suites.test_key(test) in suites.TESTS
     if not first or not suites.selects(cls.suite, test):
@@ -46,15 +46,15 @@ class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
     #: The tests that the session measures: a suite (``all``, ``smoke``, ``quick``, ``visibility``, ``acceptance``,
     #: ``full``, ``nbody``, ``peers``), or test cases, classes of tests and tags, separated by commas:
     #: ``-S node_session.suite=gpu_topology,device_local_copy``. A word after ``-`` excludes tests: ``all,-nbody``.
-    #: Empty: each test measures in a job of its own.
+    #: Empty: each test measures in its own job.
     suite = variable(str, value="", loggable=True)
 
-    #: The number of short samples per cell, spread over the time of each matrix, to find intermittent links:
-    #: ``-S node_session.short_samples=72``, as in acceptance. It holds for all tests of the session, also in jobs of
-    #: their own. Test cases of several sizes or of few matchings take none.
+    #: The number of short samples per cell, distributed over the time of each matrix, to find intermittent links:
+    #: ``-S node_session.short_samples=72``, as in acceptance. It also applies to tests of the session's class that
+    #: measure in their own jobs. Sweeps of sizes and matchings have no short samples.
     short_samples = variable(int, value=0)
 
-    #: Why the job did not run to its end. Each test of the session reports this reason.
+    #: The reason if the job did not run to its end. Each test of the session reports this reason.
     trouble = variable(str, value="", loggable=True)
 
     descr = "one job for all test cases of a suite"
@@ -65,7 +65,7 @@ class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
 
     @property
     def job(self) -> Any:
-        """The job; None if the session submits none, so that ReFrame polls no scheduler for the job."""
+        """The job; None if the session submits no job, so that ReFrame polls no scheduler."""
         return None if self.without_job else super().job
 
     @run_after("setup")
@@ -98,7 +98,7 @@ class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
             getlogger().info(f"{partition}: {tests} in {programs} of one job, {nodes}, {limit}")
 
     def planned_tests(self) -> list[Any]:
-        """Copies of the tests of the suite, prepared for this partition, without tests that will be skipped."""
+        """Copies of the tests of the suite, prepared for this partition, without skipped tests. [] in a retry."""
         if runtime().current_run > 0:
             return []
         found = []
@@ -107,22 +107,22 @@ class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
             planned.planning_session = self
             try:
                 planned.prepare()
-            except (SkipTestError, ReframeError):  # the test reports it
+            except (SkipTestError, ReframeError):  # the test itself reports the reason
                 continue
             found.append(planned)
         return found
 
     def largest_job(self, requests: list[tuple[Any, JobRequest]]) -> list[tuple[Any, JobRequest]]:
-        """The most (test, request) that one job can measure. The other tests measure in jobs of their own."""
+        """The largest subset of [(test, request)] that one job can measure. Other tests measure in their own jobs."""
         jobs = [[one for one in requests if self.can_measure(one[1], first)] for _, first in requests]
         return max(jobs, key=len, default=[])
 
     def can_measure(self, request: JobRequest, first: JobRequest) -> bool:
-        """Whether the job of the first request can fulfil another request too."""
+        """Whether the job of the request `first` can also fulfil `request`."""
         raise NotImplementedError
 
     def set_limits(self, tests: list[Any]) -> None:
-        """Sets the longest time limit of the tests, and the shortest `max_pending_time` of tests and session."""
+        """Sets the session's limits: the longest time limit, and the shortest `max_pending_time`, of its tests."""
         limits = [one.time_limit for one in tests if one.time_limit]
         if len(limits) == len(tests):
             self.time_limit = max(limits)
@@ -135,7 +135,7 @@ class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
             return
         try:
             super().run()
-        except ReframeError as error:  # ReFrame would skip the tests, and a skip counts as passed
+        except ReframeError as error:  # ReFrame would skip the tests, and skipped tests count as passed
             self.trouble, self.without_job = str(error), True
 
     def run_complete(self) -> bool:
@@ -155,7 +155,7 @@ class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
         except ReframeError as error:
             self.trouble = self.trouble or str(error)
         if Path(self.stagedir, self.job.stdout).exists():  # the job began
-            durations.note(self.duration_file, Path(self.stagedir))
+            durations.store(self.duration_file, Path(self.stagedir))
 
     @sanity_function
     def passes(self) -> bool:
@@ -163,7 +163,7 @@ class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
 
     @run_before("cleanup")
     def create_job_files(self) -> None:
-        """Creates empty files if no job was submitted: ReFrame copies the files of every job."""
+        """Creates empty files if no job was submitted, because ReFrame copies the files of every job."""
         if self.without_job and not self.is_dry_run():
             job = super().job
             for name in (job.stdout, job.stderr, job.script_filename):
