@@ -37,6 +37,23 @@ def test_what_can_heal_is_told_from_what_cannot(reason, never, words):
     assert words in pending.explained(reason)
 
 
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("Batch job submission failed: Invalid account or account/partition combination specified", "account=NAME"),
+        ("Batch job submission failed: Invalid qos specification", "qos=NAME"),
+        ("Batch job submission failed: Invalid partition name specified", "sinfo -s"),
+    ],
+)
+def test_a_rejected_job_is_told_the_remedy_behind_the_reason(reason, words):
+    """In the form of ReFrame, whose last line is no reason."""
+    error = f"command 'sbatch job' failed with exit code 1:\n--- stderr ---\nsbatch: error: {reason}\n--- stderr ---"
+    lines = pending.rejected(error).splitlines()
+    assert lines[2].startswith(f"sbatch: error: {reason} (") and words in lines[2]
+    assert [*lines[:2], *lines[3:]] == [*error.splitlines()[:2], *error.splitlines()[3:]]
+    assert pending.rejected("sbatch: error: Socket timed out") == "sbatch: error: Socket timed out"
+
+
 def submitted(scheduler, folder, state, limit=28800, number="12"):
     """A job of ReFrame, submitted at 1000 s."""
     job = scheduler.make_job("rfm_check", workdir=str(folder))

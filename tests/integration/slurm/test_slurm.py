@@ -112,8 +112,8 @@ def test_ranks_of_host_memory_ask_for_no_gpus_unless_every_job_of_the_partition_
     [
         ("gres=gpu:3", "Requested node configuration is not available"),
         ("mem=1999G", "Requested node configuration is not available"),
-        ("partition=nonsense", "invalid partition"),
-        ("account=nonsense", "Invalid account"),
+        ("partition=nonsense", "compare --partition in 'access' of the partition with `sinfo -s`"),
+        ("account=nonsense", "choose another account with -J account=NAME"),
     ],
 )
 def test_what_slurm_does_not_take_is_refused_in_its_words(login, option, said):

@@ -53,6 +53,19 @@ TEMPORARY = {
     r"ReqNodeNotAvail|Nodes required for job are DOWN": "requested nodes are down, drained or reserved",
     r"Licenses": "its licences are not free",
 }
+#: {regular expression of an error of `sbatch`: the remedy}
+REJECTED = {
+    "Invalid account": f"your user has no such account for this partition: {ACCOUNT}",
+    "Invalid qos": f"your account has no such quality of service: {QOS}",
+    "Invalid partition name": "compare --partition in 'access' of the partition with `sinfo -s`",
+}
+
+
+def rejected(error: str) -> str:
+    """The error of a rejected submission, with the remedy behind the scheduler's reason if the remedy is known."""
+    for pattern, remedy in REJECTED.items():
+        error = re.sub(f"(?m)^.*{pattern}.*$", lambda found, remedy=remedy: f"{found[0]} ({remedy})", error, count=1)
+    return error
 
 
 def explained(reason: str, cause: str = "") -> str:

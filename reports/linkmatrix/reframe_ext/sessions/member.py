@@ -12,6 +12,7 @@ import reframe.utility.typecheck as typ
 from reframe.core.builtins import required, run_after, run_before, variable
 from reframe.core.exceptions import JobError, ReframeError
 
+from ..schedulers.pending import rejected
 from . import durations, parts, processes, suites
 from .fixtures import KeepsFixtures
 from .processes import JobRequest
@@ -124,7 +125,10 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
             try:
                 super().run()
             except ReframeError as error:
-                self.unmeasured = f"not run: {error}"
+                reason = rejected(str(error))
+                self.unmeasured = f"not run: {reason}"
+                if reason != str(error):
+                    raise JobError(reason) from error
                 raise
 
     def run_complete(self) -> bool:

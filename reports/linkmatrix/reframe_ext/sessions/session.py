@@ -18,6 +18,7 @@ from reframe.core.logging import getlogger
 from reframe.core.runtime import runtime
 
 from ...record.units import counted
+from ..schedulers.pending import rejected
 from . import durations, suites
 from .fixtures import Restorable
 from .processes import JobRequest, fill_job, plan_processes, processes_by_test
@@ -136,7 +137,7 @@ class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
         try:
             super().run()
         except ReframeError as error:  # ReFrame would skip the tests, and skipped tests count as passed
-            self.trouble, self.without_job = str(error), True
+            self.trouble, self.without_job = rejected(str(error)), True
 
     def run_complete(self) -> bool:
         if self.without_job:
