@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.locate import sentences
+from linkmatrix.locate import next_steps, sentences
 from linkmatrix.locate.next_steps import SLOW, TOPICS
 from linkmatrix.record import reading
 from linkmatrix.runs import judging, modes
@@ -147,8 +147,8 @@ def test_without_references_what_was_found_is_measured_again_before_they_are_ado
 
 def test_every_kind_of_finding_has_a_topic_and_every_topic_is_one_that_is_known():
     kinds = {kind.removesuffix("_egress").removesuffix("_ingress") for kind in sentences.WORDS}
-    assert kinds == set(findings.KIND_TOPICS)
-    named = {topic for both in findings.KIND_TOPICS.values() for topic in both} | set(findings.PHASE_TOPICS.values())
+    assert kinds == set(next_steps.KIND_TOPICS)
+    named = {topic for both in next_steps.KIND_TOPICS.values() for topic in both} | set(findings.PHASE_TOPICS.values())
     assert named | set(SLOW) <= set(TOPICS)
     assert all(re.findall(r"\{\w+\}", line) in ([], ["{who}"]) for lines in TOPICS.values() for line in lines)
 

@@ -27,7 +27,6 @@ from .deviations import Deviations, class_deviations, classes_of, effects, refer
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
     from ..record.matrix import Matrix
-    from .experiments import Experiment
     from .hypotheses import Finding
     from .layout import Layout, Names
     from .next_steps import Origin
@@ -134,19 +133,18 @@ def explain_search(
     sentences += lost.sentences(missing)
     if found.bottleneck:
         sentences.append(shared_bottleneck.sentence(found.bottleneck, names, result["unit"], "leaf" in names.parts))
-    sentences += [node_causes.drift_sentence(drift)] if drift else []
-    sentences += [found.drift] if found.drift else []
+    sentences += [*([node_causes.drift_sentence(drift)] if drift else []), *filter(None, [found.drift])]
     sentences += further_sentences(found, result, matrix)
     every = (*found.findings, *missing)
-    experiments = (next_experiment(one, names, layout, content, result, origin) for one in every)
-    confidence_lines = tuple(
-        (*confidence.lines(one, names, seen, layout), *next_line(experiment))
-        for one, experiment in zip(every, experiments, strict=True)
-    )
+    reasons: list[tuple[str, ...]] = []
+    for one in every:
+        experiment = next_experiment(one, names, layout, content, result, origin)
+        command = [f"{NEXT}{experiment.command}  # {experiment.conclusion}"] if experiment else []
+        reasons.append((*confidence.lines(one, names, seen, layout), *command))
     effect_lines = () if found.drift else tuple(effects(seen.deviation, names.rows, names.columns, result["unit"]))
     components = tuple(subject_name(one.kind, one.subject, names) for one in every)
     verdicts = tuple(lost.verdict(one, finding_verdict(one, matrix, layout)) for one in every)
-    return Diagnosis(every, tuple(sentences), effect_lines, not matrix.compared, confidence_lines, components, verdicts)
+    return Diagnosis(every, tuple(sentences), effect_lines, not matrix.compared, tuple(reasons), components, verdicts)
 
 
 def diagnose_sampled(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Diagnosis:
@@ -195,7 +193,8 @@ def search_matrix(content: Mapping[str, Any], result: Result, matrix: MatrixVerd
         else reference_deviations(matrix, classes)
     )
     seen = replace(seen, impossible=whole.rules == ORDER["impossible"])
-    if not (seen.has_slow_cell or content.get("imported") or knows_leaf_switches(content)):
+    has_leaves = any(device.get("place", {}).get("leaf") for device in content.get("devices", ()))
+    if not (seen.has_slow_cell or content.get("imported") or has_leaves):
         return SearchResult([], 0, seen, None, None)
     from .hypotheses import search
     from .layout import layout_of
@@ -230,13 +229,8 @@ def search_matrix(content: Mapping[str, Any], result: Result, matrix: MatrixVerd
     shared, findings, unexplained = split_bottleneck(findings, unexplained, seen, layout, alone, unreferenced)
     if sharing:
         findings = shared_bottleneck.without_uplink_links(findings, layout)
-    drift = in_order.sentence if in_order else ""
-    return SearchResult(findings, unexplained, seen, shared, sharing, drift, (layout, layout_names))
-
-
-def knows_leaf_switches(content: Mapping[str, Any]) -> bool:
-    """Whether a record contains the leaf switch of a device."""
-    return any(device.get("place", {}).get("leaf") for device in content.get("devices", ()))
+    text = in_order.sentence if in_order else ""
+    return SearchResult(findings, unexplained, seen, shared, sharing, text, (layout, layout_names))
 
 
 def further_sentences(found: SearchResult, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
@@ -247,12 +241,6 @@ def further_sentences(found: SearchResult, result: Result, matrix: MatrixVerdict
     throttled = result.get("throttled") or []
     if throttled and (found.findings or matrix.compared):
         yield f"devices were throttled during the measurement: {'; '.join(units.first(throttled, 3))}"
-
-
-def next_line(experiment: Experiment | None) -> Iterator[str]:
-    """Yields the line of an experiment: "next: p2p_matrix …  # measure the same again, alone"."""
-    if experiment:
-        yield f"{NEXT}{experiment.command}  # {experiment.conclusion}"
 
 
 def missing_findings(matrix: Matrix, layout: Layout, lacking: np.ndarray) -> list[Finding]:

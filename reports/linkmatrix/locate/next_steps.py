@@ -166,6 +166,33 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "samples": ("Measure again with more samples: linkmatrix measure --samples 31",),
     "noted": (),
 }
+#: {kind of a finding: (topic if the endpoints are devices, topic if the endpoints are ranks)}
+KIND_TOPICS = {
+    "device": ("device", "rank"),
+    "egress": ("device", "rank"),
+    "ingress": ("device", "rank"),
+    "links": ("device", "rank"),
+    "nvlinks": ("device", "rank"),
+    "link": ("link", "path"),
+    "cell": ("link", "path"),
+    "nic": ("adapter", "adapter"),
+    "nics": ("adapter", "adapter"),
+    "network": ("adapter", "adapter"),
+    "node": ("node", "node"),
+    "tray": ("node", "node"),
+    "domain": ("fabric", "fabric"),
+    "node_pair": ("fabric", "fabric"),
+    "leaf": ("fabric", "fabric"),
+    "uplink": ("fabric", "fabric"),
+    "rail": ("fabric", "fabric"),
+    "rail_ends": ("fabric", "fabric"),
+    "switch": ("host", "host"),
+    "socket": ("host", "host"),
+    "memory": ("host", "host"),
+    "between_sockets": ("host", "host"),
+    "inside": ("host", "host"),
+    "class": ("settings", "settings"),
+}
 WRONG_BITS = ("wrong data", "computes wrong")
 SLOW = (*KINDS, "once", "cell", "gone", *WRONG_BITS)
 #: Topics whose steps come before the adoption of references

@@ -128,10 +128,7 @@ def alike_nodes(found: Sequence[Finding], deviation: np.ndarray, layout: Layout,
 
 
 def slow_pairs(row: np.ndarray, column: np.ndarray, slow: np.ndarray, count: int) -> np.ndarray:
-    """True for pairs of nodes with mostly slow cells in a direction; nodes × nodes. False without cells.
-
-    row, column: nodes of each cell. slow: True for slow cells. count: number of nodes.
-    """
+    """True for pairs of nodes with mostly slow cells in a direction; count × count. row, column: nodes of each cell."""
     low, high = np.minimum(row, column), np.maximum(row, column)
     cells, bad = (np.bincount(low * count + high, weights, count * count) for weights in (None, slow.astype(float)))
     found = ((cells > 0) & (bad >= AGREE * cells)).reshape(count, count)
@@ -139,10 +136,7 @@ def slow_pairs(row: np.ndarray, column: np.ndarray, slow: np.ndarray, count: int
 
 
 def components(joined: np.ndarray, nodes: np.ndarray) -> np.ndarray:
-    """The group of each node as a number, -1 for nodes outside `nodes`. Connected nodes form a group.
-
-    joined: True for connected pairs; nodes × nodes.
-    """
+    """The number of each node's group, -1 outside `nodes`. joined: True for pairs in the same group; nodes × nodes."""
     group, number = np.full(len(joined), -1), 0
     for start in nodes.tolist():
         if group[start] >= 0:

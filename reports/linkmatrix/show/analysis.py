@@ -284,8 +284,8 @@ class Analysis:
     def commands(self) -> list[str]:
         """The next experiments for the first findings, and commands that repeat tests of a run that is not PASS."""
         found = list(dict.fromkeys(one.command for one in self.findings if one.command))[:MAX_WITH_EVIDENCE]
-        again = [] if self.verdict is Verdict.PASS or self.are_imports else self.repeat()[:MAX_COMMANDS]
-        return list(dict.fromkeys([*found, *again]))
+        repeats = self.verdict is not Verdict.PASS and not self.are_imports
+        return list(dict.fromkeys([*found, *(self.repeat()[:MAX_COMMANDS] if repeats else [])]))
 
     def repeat(self) -> list[str]:
         """The commands that repeat the tests that are DISTURBED or worse, the worst first. A command per partition.
@@ -322,9 +322,8 @@ def missing_references(matrices: Sequence[MatrixVerdict]) -> str:
 
 def short_samples(judged: Iterable[Judged]) -> int:
     """The number of short samples per cell that tests requested; 0 for none."""
-    results = [result for record in words.records_of(judged) for result in record["results"]]
-    asked = [(result.get("short_samples") or {}).get("asked", 0) for result in results]
-    return max(asked, default=0)
+    results = (result for record in words.records_of(judged) for result in record["results"])
+    return max(((result.get("short_samples") or {}).get("asked", 0) for result in results), default=0)
 
 
 def rerun_commands(judged: Sequence[Judged]) -> list[str]:

@@ -20,7 +20,7 @@ from ..judge.disturbances import MEMORY, UNNAMED, disturbance_sentences, process
 from ..judge.inventory_diff import node_differences
 from ..judge.rules import ORDER, name
 from ..judge.verdicts import CellVerdict, Verdict
-from ..locate.next_steps import TOPICS, Stage, next_stage
+from ..locate.next_steps import KIND_TOPICS, TOPICS, Stage, next_stage
 from ..record import units
 from ..record.checking import has_matchings
 from ..record.matrix import has_status
@@ -37,33 +37,6 @@ if TYPE_CHECKING:
 
     Diagnose = Callable[[Judged, Result, MatrixVerdict], Diagnosis]
 
-#: {kind of a finding: (topic if the endpoints are devices, topic if the endpoints are ranks)}
-KIND_TOPICS = {
-    "device": ("device", "rank"),
-    "egress": ("device", "rank"),
-    "ingress": ("device", "rank"),
-    "links": ("device", "rank"),
-    "nvlinks": ("device", "rank"),
-    "link": ("link", "path"),
-    "cell": ("link", "path"),
-    "nic": ("adapter", "adapter"),
-    "nics": ("adapter", "adapter"),
-    "network": ("adapter", "adapter"),
-    "node": ("node", "node"),
-    "tray": ("node", "node"),
-    "domain": ("fabric", "fabric"),
-    "node_pair": ("fabric", "fabric"),
-    "leaf": ("fabric", "fabric"),
-    "uplink": ("fabric", "fabric"),
-    "rail": ("fabric", "fabric"),
-    "rail_ends": ("fabric", "fabric"),
-    "switch": ("host", "host"),
-    "socket": ("host", "host"),
-    "memory": ("host", "host"),
-    "between_sockets": ("host", "host"),
-    "inside": ("host", "host"),
-    "class": ("settings", "settings"),
-}
 COUNTS = re.compile(r"\b\d+ of \d+ cells? ")  # numbers in sentences about samples, by which equal sentences differ
 #: {rule of `judge.rules`: topic}, for rules whose cells have a finding of their own, in addition to faulty components.
 RULE_TOPICS = {"impossible": "impossible", "path changed": "changed", "intermittent": "intermittent"}
@@ -155,10 +128,11 @@ def merge(known: Headline, one: Headline) -> Headline:
 
 
 def with_location(one: Headline, test: Judged, places: words.Places) -> Headline:
-    """The finding with the partition and node in its text, and the node in its component, if the run has several."""
+    """The finding with `simulated`, and with its partition and node if the run has several."""
     place, node = places.name(test), places.node(test)
     text = f"{place}: {one.text}" if place else one.text
-    return replace(one, text=text, component=f"{one.component} of {node}" if one.component and node else one.component)
+    component = f"{one.component} of {node}" if one.component and node else one.component
+    return replace(one, text=text, component=component, simulated=bool(simulated_fault(test.test.record or {})))
 
 
 def with_testcases(one: Headline) -> Headline:
@@ -170,12 +144,6 @@ def with_testcases(one: Headline) -> Headline:
 
 
 def test_findings(one: Judged, diagnose: Diagnose) -> Iterator[Headline]:
-    """Yields the findings of a test, with `simulated`."""
-    simulated = bool(simulated_fault(one.test.record or {}))
-    return (replace(found, simulated=simulated) for found in unmarked_test_findings(one, diagnose))
-
-
-def unmarked_test_findings(one: Judged, diagnose: Diagnose) -> Iterator[Headline]:
     """Yields the findings of a test: the check's reasons, the facts of the record, then the matrices."""
     topic = "not run" if one.test.unmeasured else PHASE_TOPICS.get(one.test.phase, "program")
     if one.test.out_of_service:

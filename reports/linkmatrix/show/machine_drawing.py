@@ -211,10 +211,6 @@ class Canvas:
         at = (("x", x), ("y", y), ("width", width), ("height", height), ("rx", round_))
         return Shape("rect", style, at, title=title)
 
-    def box(self, style: str, x: int, y: int, width: int, height: int) -> None:
-        """Draws a rectangle."""
-        self.shapes.append(self.rectangle(style, x, y, width, height))
-
     def text(self, style: str, x: int, y: int, text: str) -> None:
         """Draws a line of text. With the style "middle", x is the middle of the text."""
         self.shapes.append(Shape("text", style, (("x", x), ("y", y)), text))
@@ -238,7 +234,7 @@ class Canvas:
         """Draws the nodes of a row, and the network above if there are several nodes. Returns the y below the row."""
         several = len(self.machine.nodes) > 1
         if several:
-            self.box("bar net", MARGIN, y, row_width(row, self.column) - 2 * MARGIN, BAR)
+            self.shapes.append(self.rectangle("bar net", MARGIN, y, row_width(row, self.column) - 2 * MARGIN, BAR))
             self.text("on-bar", MARGIN + 8, y + 13, "NET: the network between the nodes")
             y += BAR + GAP
         x, bottom = MARGIN, y
@@ -255,9 +251,8 @@ class Canvas:
         place, devices = len(self.shapes), node.devices
         meshes = [mesh for mesh in self.machine.meshes if set(devices) & set(mesh.labels)]
         within = [ends for ends in self.arcs if set(devices) & set(ends)]
-        spans = [
-            abs(devices.index(a) - devices.index(b)) if {a, b} <= set(devices) else len(devices) for a, b in within
-        ]
+        places = {label: at for at, label in enumerate(devices)}
+        spans = [abs(places[a] - places[b]) if {a, b} <= places.keys() else len(devices) for a, b in within]
         self.text("name", x + PAD, y + 14, self.mark_style("node", node.name)[0] + shortened(node.name))
         bars = y + LINE + 6
         top = bars + len(meshes) * (BAR + 8) + (min(MAX_ARC, ARC + STEP * max(spans)) if spans else 0) + PAD
@@ -293,7 +288,9 @@ class Canvas:
         switch_height = (SWITCH + GAP) * any(group.switch for group in node.groups)
         adapter_height = (BOX + GAP) * any(group.adapters for group in node.groups)
         height = PAD + BOX + switch_height + adapter_height + LINE + 4
-        self.box(self.mark_style("socket", (node.name, socket.number))[1], x, y, width, height)
+        self.shapes.append(
+            self.rectangle(self.mark_style("socket", (node.name, socket.number))[1], x, y, width, height)
+        )
         self.text("small", x + PAD, y + height - 7, self.socket_text(node, socket))
         left = x + PAD
         for group in socket.groups:
@@ -312,7 +309,7 @@ class Canvas:
             self.draw_box(box, middle, y, span)
         if group.switch:
             text, style = self.switch(group, room)
-            self.box(style, x + PAD // 2, below, room - PAD, SWITCH)
+            self.shapes.append(self.rectangle(style, x + PAD // 2, below, room - PAD, SWITCH))
             self.text("middle small", x + room // 2, below + 14, text)
         top = below + switch_height
         for middle, box, span in spread_boxes(adapters, x, room):
