@@ -65,7 +65,7 @@ def of_the_store(place: Place) -> Iterator[str]:
         return
     for command in ("show", "history"):
         done = place.ask(command)
-        if done.returncode not in (0, 1, 2, 3) or "Traceback" in done.stdout + done.stderr:
+        if done.returncode not in (0, 1, 2, 3, 4) or "Traceback" in done.stdout + done.stderr:
             yield f"{command} ended with {done.returncode}: {(done.stderr or done.stdout)[-400:]}"
 
 
