@@ -1,8 +1,8 @@
-"""A certificate: the verdict on a run of a bundle, and its page with all facts that a person needs to sign it.
+"""A certificate: the verdict on a run of a bundle, as a page to sign.
 
-The references of the bundle are the agreed terms, from the moment of their commit. A run is INCOMPLETE if it began
-before the commit, was judged by other references, has a simulated fault, was measured by another program, or measured
-less than its manifest. Other attempts do not change the verdict, except that PASS becomes WARN if one did not pass.
+The references of the bundle are the agreed terms, from their commit on. The verdict of a run is INCOMPLETE if the run
+began before the commit, was judged by other references, has a simulated fault, was measured by another program, or
+measured less than its manifest. If another attempt did not pass, PASS becomes WARN.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +24,7 @@ SUBJECT = "this run"
 
 
 class Certificate(NamedTuple):
-    """A certificate. page: HTML. reasons: why the verdict is not that of the tests."""
+    """A certificate. page: HTML. reasons: why the verdict is worse than the verdict of the tests."""
 
     page: str
     analysis: Analysis
@@ -32,14 +32,14 @@ class Certificate(NamedTuple):
 
 
 def certified(bundle: Bundle, table: str | None = None) -> Certificate:
-    """The certificate of a bundle. table: of its references, None for that of the partition. Raises BadInput."""
+    """Makes the certificate of a bundle. table: of its references; default: the partition's. Raises BadInput."""
     references = References.load(bundle.references)
-    every = [judging.judge_all(run, references, table) for run in bundle.runs]
+    judged_runs = [judging.judge_all(run, references, table) for run in bundle.runs]
     at = next(number for number, run in enumerate(bundle.runs) if run is bundle.run)
-    judged = decide_attempts(every[at])[0]
-    missing = (*refused(bundle, judged, references, table), *less_than_manifest(bundle))
+    judged = decide_attempts(judged_runs[at])[0]
+    missing = (*refusals(bundle, judged, references, table), *unmeasured_sentences(bundle))
     reasons = [Reason(Verdict.INCOMPLETE, why) for why in missing]
-    attempts = list(attempts_in(bundle, every))
+    attempts = list(attempt_rows(bundle, judged_runs))
     failed = sum(subject != SUBJECT and BY_WORD[word] > Verdict.WARN for _, subject, word, _ in attempts)
     if failed:
         reasons.append(Reason(Verdict.WARN, f"{units.counted(failed, 'other attempt')} did not pass"))
@@ -60,24 +60,27 @@ def certified(bundle: Bundle, table: str | None = None) -> Certificate:
         reasons=[(WORDS[reason.verdict], reason.sentence) for reason in reasons],
         facts=[
             ("Measured", started(bundle.run).replace("T", " ").replace("Z", " UTC") or "unknown"),
-            ("References", joined((each.reference for each in judged), ", ") or "none"),
+            ("References", distinct((each.reference for each in judged), ", ") or "none"),
             ("Committed", " ".join(bundle.frozen.get(name, "") for name in ("time", "commit")).strip() or "no"),
             ("Suite", ", ".join(f"{name} {version}" for name, version in bundle.versions.items())),
-            ("Software", joined([*programs, *software], ", ") or "unknown"),
-            ("Ignored processes", joined((one for record in records for one in ignored(record)), ", ") or "none"),
+            ("Software", distinct([*programs, *software], ", ") or "unknown"),
+            (
+                "Ignored processes",
+                distinct((one for record in records for one in ignored(record)), ", ") or "none",
+            ),
         ],
-        nodes=of_nodes(judged),
+        nodes=node_rows(judged),
         attempts=attempts,
-        waivers=list(waivers_in(judged, references, started(bundle.run)[:10])),
-        not_covered=list(not_covered(bundle, judged)),
+        waivers=list(waiver_sentences(judged, references, started(bundle.run)[:10])),
+        not_covered=list(uncovered_sentences(bundle, judged)),
         name=bundle.path.name,
         sha256=bundle.sha256,
     )
     return Certificate(html_page, analysis, reasons)
 
 
-def refused(bundle: Bundle, judged: Sequence[Judged], references: References, table: str | None) -> Iterator[str]:
-    """Why the run cannot be certified, each a sentence."""
+def refusals(bundle: Bundle, judged: Sequence[Judged], references: References, table: str | None) -> Iterator[str]:
+    """Yields sentences about the reasons why a run cannot be certified."""
     began = started(bundle.run)
     frozen = bundle.frozen.get("time", "")
     if not frozen:
@@ -99,25 +102,25 @@ def refused(bundle: Bundle, judged: Sequence[Judged], references: References, ta
 
 
 def manifests_of(bundle: Bundle) -> tuple[str, dict[str, manifest.Manifest]]:
-    """(mode of the run, {partition: its manifest}); "" and no manifest for a selection without a mode."""
+    """(mode of the run, {partition: its manifest}); ("", {}) for a run without a mode."""
     mode = bundle.run.mode
     return mode, dict(manifest.load(bundle.folder, mode)) if mode else {}
 
 
-def less_than_manifest(bundle: Bundle) -> Iterator[str]:
-    """Sentences about the test cases and cells of the mode's manifest that the run did not measure."""
+def unmeasured_sentences(bundle: Bundle) -> Iterator[str]:
+    """Yields sentences about test cases and cells of the manifest that the run did not measure."""
     (mode, known), (measured, skipped) = manifests_of(bundle), completeness.measured_cases(bundle.run.tests)
     for one in manifest.required_manifests(known, set(measured) | set(skipped), None):
         yield from manifest.shortfall(mode, one, measured.get(one.partition, {}))
 
 
 def started(run: Run) -> str:
-    """When a run began, by ReFrame, or by its first record."""
+    """The start of a run, from ReFrame's report, otherwise from its first record."""
     return run.started or min((test.record["started"] for test in run.tests if test.record), default="")
 
 
-def of_nodes(judged: Iterable[Judged]) -> list[tuple[str, ...]]:
-    """(name, verdict, number of tests, product and serial number, driver, devices) of each node, the worst first."""
+def node_rows(judged: Iterable[Judged]) -> list[tuple[str, ...]]:
+    """The rows of the nodes, the worst first: name, verdict, number of tests, product and serial, driver, devices."""
     tests: dict[str, list[Judged]] = {}
     for one in judged:
         devices = one.test.record["devices"] if one.test.record else []
@@ -135,29 +138,33 @@ def of_nodes(judged: Iterable[Judged]) -> list[tuple[str, ...]]:
         devices = [
             one for record in records for one in components.device_sightings(record).values() if short(one.node) == name
         ]
-        texts = joined(products), joined(one.driver for one in devices), joined(map(described, devices))
+        texts = (
+            distinct(products),
+            distinct(one.driver for one in devices),
+            distinct(map(described, devices)),
+        )
         found.append((name, WORDS[verdicts[name]], str(len(each)), *texts))
     return found
 
 
 def described(one: components.Sighting) -> str:
-    """ "gpu0 serial 1650 in slot 3", "" of a device that has neither."""
+    """A device as text: "gpu0 serial 1650 in slot 3"; "" without serial number and slot."""
     number = f" serial {one.serial}" if one.serial else f" {one.uuid}" if one.uuid else ""
     place = f" in slot {one.slot}" if one.slot else f" at {one.pci}" if one.pci else ""
     return f"{one.label}{number}{place}" if number or place else ""
 
 
-def joined(texts: Iterable[str], separator: str = "; ") -> str:
-    """The texts that differ, without empty ones."""
+def distinct(texts: Iterable[str], separator: str = "; ") -> str:
+    """Joins texts, without duplicates and empty texts."""
     return separator.join(dict.fromkeys(filter(None, texts)))
 
 
-def attempts_in(bundle: Bundle, every: Sequence[list[Judged]]) -> Iterator[tuple[str, str, str, str]]:
-    """(began, subject, verdict, reasons) of each attempt, by time: runs, tests that ReFrame repeated, lost reports.
+def attempt_rows(bundle: Bundle, judged_runs: Sequence[list[Judged]]) -> Iterator[tuple[str, str, str, str]]:
+    """Yields (start, subject, verdict, reasons) of attempts: runs, tests that ReFrame repeated, and lost reports.
 
-    The subject is SUBJECT, "run", "no report", or the repeated test.
+    subject: SUBJECT, "run", "no report", or the name of the repeated test.
     """
-    for run, judged in zip(bundle.runs, every, strict=True):
+    for run, judged in zip(bundle.runs, judged_runs, strict=True):
         counted = decide_attempts(judged)[0]
         verdict = judging.overall(counted)
         why = next((attempt_reasons(one) for one in counted if one.verdict is verdict), "")
@@ -168,8 +175,8 @@ def attempts_in(bundle: Bundle, every: Sequence[list[Judged]]) -> Iterator[tuple
     yield from (("", "no report", WORDS[Verdict.INCOMPLETE], sentence) for sentence in bundle.unreported)
 
 
-def waivers_in(judged: Iterable[Judged], references: References, day: str) -> Iterator[str]:
-    """The references of the tests that are expected to be missed. day: on which the run began."""
+def waiver_sentences(judged: Iterable[Judged], references: References, day: str) -> Iterator[str]:
+    """Yields sentences about waivers in the references of the tests. day: the day on which the run began."""
     for one in judged:
         known = one.test.stored.references if one.test.stored else references
         for result in one.test.record["results"] if one.test.record and one.reference else ():
@@ -180,8 +187,8 @@ def waivers_in(judged: Iterable[Judged], references: References, day: str) -> It
                     yield f"{result['testcase']} {row}: {reference.waiver}{state}"
 
 
-def not_covered(bundle: Bundle, judged: Iterable[Judged]) -> Iterator[str]:
-    """What the run did not measure or did not judge, each a sentence."""
+def uncovered_sentences(bundle: Bundle, judged: Iterable[Judged]) -> Iterator[str]:
+    """Yields sentences about what the run did not measure or did not judge."""
     yield from bundle.run.notes
     (mode, known), (measured, _) = manifests_of(bundle), completeness.measured_cases(bundle.run.tests)
     for partition in sorted(set(measured) - set(known)):

@@ -1,17 +1,18 @@
-"""Compares nodes with each other: the tests of one run, and the newest values of all stored runs (hosts).
+"""Compares nodes with each other, without references: in one run, and by the newest values of all stored runs.
 
-References show whether a node is worse than they allow. This comparison shows whether a node is worse than the other
-nodes, also without references.
-
-One run: each cell is compared with the median of the same cell over all nodes. Only test cases inside one node are
+In one run, each cell is compared with the median of the same cell over all nodes. Only test cases inside a node are
 compared.
 
-Stored runs: the newest value of each position of each host is compared with the same position of the other hosts. A
-node whose slot makes gpu0->gpu7 a little slower than gpu0->gpu1 is healthy if all nodes are like that. A single slow
-position is invisible in the median of a link class. σ is that of all positions of a test case and class. The limit is
-the larger of the floor and k(m)·σ, as for references. A position is a pair of labels in a record of one node. In a
-record of several nodes, a position is the numbers of the devices inside their nodes. A value over the network counts
-for the node that sends and for the node that receives.
+In stored runs, the newest value of each position of a host is compared with the same position of the other hosts. A
+position is a pair of labels, such as gpu0->gpu7. In records of several nodes, it is a pair of device numbers inside
+their nodes, and a value over the network counts for the sender and for the receiver. Positions are compared, not
+medians of link classes, because:
+
+* A position can be slower on all healthy nodes.
+* A median does not show a single slow position.
+
+The limit is the larger of the floor and k(m) · σ, as for references. σ is that of all positions of a test case and link
+class.
 """
 
 from __future__ import annotations
@@ -33,13 +34,17 @@ if TYPE_CHECKING:
     import pandas
 
 Key = tuple[str, str, int | None, str, str]  # back end, test case, size, variant, unit
-Measured = tuple[str, Key, Judged, MatrixVerdict]  # of a node
+Measured = tuple[str, Key, Judged, MatrixVerdict]  # (node, key, test, verdicts on the matrix)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A test case of a node. worse: the largest deviation of a cell from the median of that cell over all nodes, as a
-    fraction, negative if better; None if no other node has the cells. value: of that cell, in `unit`.
+    """A test case of a node, with its worst cell.
+
+    pair, value: the worst cell, and its value in `unit`.
+    worse: the fraction by which the cell is worse than its median over all nodes; negative: better. None if no other
+        node has the cell.
+    reason: the reason of the verdict, if nothing was measured.
     """
 
     node: str
@@ -53,7 +58,7 @@ class Entry:
 
     @property
     def text(self) -> str:
-        """ "395.20 GB/s (-0.3 %)", the deviation as measured: negative for a slow bandwidth."""
+        """Value and deviation: "395.20 GB/s (-0.3 %)". The deviation of a slow bandwidth is negative."""
         if self.value is None:
             return self.reason or "nothing measured"
         shown = f"{figure(self.value, words.DECIMALS[self.unit])} {words.UNITS[self.unit]}"
@@ -63,7 +68,7 @@ class Entry:
 
 
 def entries(judged: list[Judged]) -> list[Entry]:
-    """All test cases of all nodes, the worst first; none for fewer than two nodes."""
+    """The test cases of all nodes, the worst first; [] for fewer than two nodes."""
     measured: list[Measured] = []
     found: list[Entry] = []
     for one in judged:
@@ -74,28 +79,28 @@ def entries(judged: list[Judged]) -> list[Entry]:
             measured.append((node, key_of(one, result, matrix), one, matrix))
         if one.verdict_beyond_cells is not None:
             name = one.test.testcase or one.test.name.split(" ")[0]
-            found.append(Entry(node, name, one.verdict, reason="; ".join(one.reasons) or "as promised"))
+            found.append(Entry(node, name, one.verdict, reason="; ".join(one.reasons) or "as expected"))
     if len({node for node, *_ in measured} | {entry.node for entry in found}) < 2:
         return []
     worst = worst_cells(measured)
     found += [entry_of(node, key, one, matrix, worst.get(at)) for at, (node, key, one, matrix) in enumerate(measured)]
-    some = {entry.node for entry in found if entry.value is not None}
-    # of two with one verdict, the node of which nothing at all is known comes before those that are somewhat slow
-    return sorted(found, key=lambda one: (one.verdict, one.node not in some, one.worse or 0.0), reverse=True)
+    with_value = {entry.node for entry in found if entry.value is not None}
+    # of equal verdicts, nodes without any value come first
+    return sorted(found, key=lambda one: (one.verdict, one.node not in with_value, one.worse or 0.0), reverse=True)
 
 
 def key_of(one: Judged, result: Result, matrix: MatrixVerdict) -> Key:
-    """The facts that two nodes share if their values are comparable."""
+    """The key that comparable matrices share."""
     backend = one.test.record["backend"] if one.test.record else ""
     return backend, result["testcase"], result["size_bytes"], matrix.matrix.variant, matrix.matrix.unit
 
 
 def worst_cells(measured: list[Measured]) -> dict[int, dict[str, Any]]:
-    """{index of a matrix: the source, destination, value and worse of its worst cell}, as in `Entry`.
+    """{index of a matrix: {"source", "destination", "value", "worse"} of its worst cell}, see `Entry`.
 
-    A cell is compared with the median of all nodes. If no other node has the cells of a matrix, the worst value counts.
+    If no other node has the cells of a matrix, the cell with the worst value.
     """
-    import pandas  # a page of one node needs none, and it is the slowest to load
+    import pandas  # slow to load, and unused for one node
 
     from ..runs import table
 
@@ -120,7 +125,7 @@ def worst_cells(measured: list[Measured]) -> dict[int, dict[str, Any]]:
 
 
 def entry_of(node: str, key: Key, one: Judged, matrix: MatrixVerdict, worst: dict[str, Any] | None) -> Entry:
-    """The entry of a node's test case by its worst cell, None without a value."""
+    """The entry of a matrix of a node. worst: an item of `worst_cells`; None without a value."""
     entry = Entry(node=node, name=key[1] + key[3], verdict=one.matrix_verdict(matrix), unit=matrix.matrix.unit)
     if worst is None:
         return replace(entry, reason="; ".join(one.reasons))
@@ -130,21 +135,21 @@ def entry_of(node: str, key: Key, one: Judged, matrix: MatrixVerdict, worst: dic
 
 
 def by_node(found: list[Entry]) -> tuple[list[str], list[tuple[str, list[Entry | None]]]]:
-    """(test cases, [(node, its entry of each test case)]), the worst node first."""
+    """(test cases, [(node, its entries in the order of the test cases)]), the worst node first."""
     names = sorted({entry.name for entry in found})
     nodes = list(dict.fromkeys(entry.node for entry in found))
     first = {(entry.node, entry.name): entry for entry in reversed(found)}
     return names, [(node, [first.get((node, name)) for name in names]) for node in nodes]
 
 
-LEAST_HOSTS = 3  # with two hosts it is unknown which one is off
-MOST_HOSTS = 20  # that are listed
+MIN_HOSTS = 3  # with two hosts, the slow host is unknown
+MAX_HOSTS = 20  # listed hosts
 CASE = ["testcase", "size_bytes", "unit", "link_class"]
 POSITION = ["from_place", "to_place"]
 
 
 def with_positions(record: Mapping[str, Any], cells: pandas.DataFrame) -> pandas.DataFrame:
-    """The cells of runs/table.py with of_host, from_place and to_place added; a cell between nodes has two rows."""
+    """Cells of `runs.table` with the columns of_host, from_place and to_place. A cell between nodes has two rows."""
     import pandas
 
     count: dict[str, int] = {}
@@ -165,7 +170,7 @@ def with_positions(record: Mapping[str, Any], cells: pandas.DataFrame) -> pandas
 
 
 def newest(cells: pandas.DataFrame) -> pandas.DataFrame:
-    """The newest value of each position of each host, the median of several cells. cells: from `placed`."""
+    """The newest value of each position of each host. cells: from `with_positions`."""
     where = [*CASE, "of_host", *POSITION]
     last = cells["started"] == cells.groupby(where, dropna=False)["started"].transform("max")
     of_position = cells[last].groupby(where, dropna=False, sort=False, as_index=False)
@@ -175,16 +180,17 @@ def newest(cells: pandas.DataFrame) -> pandas.DataFrame:
 def compared_hosts(positions: pandas.DataFrame, unit: str) -> tuple[pandas.DataFrame, pandas.DataFrame, float]:
     """(hosts, positions, limit) of the newest values of a test case.
 
-    positions: has the column floor, the least limit. The result has the columns off, by how much a position is worse
-    than the median of the same position elsewhere (below 0), and outlier. hosts: started, value, off, worst, positions,
-    outliers of each host, those with outliers first. limit: of `off`, as a fraction.
+    positions: from `newest`, with the column floor: the least limit. The result has two more columns: off, the
+        deviation from the median of the position over all hosts (negative: worse), and outlier.
+    hosts: columns started, value, off, worst, positions and outliers; hosts with outliers come first.
+    limit: the largest deviation that is no outlier, as a fraction.
     """
     sign = -1.0 if unit == "us" else 1.0
     middle = positions.groupby(POSITION)["value"].transform("median")
     off = sign * (positions["value"] / middle - 1)
     sigma = 1.4826 * float((off - off.median()).abs().median())
     limit = max(float(positions["floor"].max()), noise.sigma_limit(len(off)) * sigma)
-    enough = positions["of_host"].nunique() >= LEAST_HOSTS
+    enough = positions["of_host"].nunique() >= MIN_HOSTS
     positions = positions.assign(off=off, outlier=enough & (off < -limit)).sort_values("off", kind="stable")
     hosts = positions.groupby("of_host").agg(
         started=("started", "max"),
@@ -199,18 +205,18 @@ def compared_hosts(positions: pandas.DataFrame, unit: str) -> tuple[pandas.DataF
 
 
 def worst_outlier(newest_of: pandas.DataFrame, unit: str) -> float:
-    """The fraction by which the worst outlier is worse than the same position elsewhere; 0 without an outlier."""
+    """The fraction by which the worst outlier is worse than its position on other hosts; 0 without an outlier."""
     hosts, _, _ = compared_hosts(newest_of, unit)
     return max(0.0, -float(hosts.loc[hosts["outliers"] > 0, "worst"].min())) if hosts["outliers"].any() else 0.0
 
 
 def percent(off: float) -> str:
-    """ "+1.2 %"; a deviation that rounds to zero is "+0.0 %"."""
+    """A deviation as text: "+1.2 %"."""
     return f"{round(100 * off, 1) + 0.0:+.1f} %"
 
 
 def host_lines(newest_of: pandas.DataFrame, unit: str) -> Iterator[str]:
-    """A line for each host: those with outliers first, marked, then the others."""
+    """Yields a summary, and a line per host. Hosts with outliers come first and have a mark."""
     hosts, positions, limit = compared_hosts(newest_of, unit)
     sign = -1.0 if unit == "us" else 1.0
     decimals, shown = words.DECIMALS[unit], words.UNITS[unit]
@@ -221,11 +227,11 @@ def host_lines(newest_of: pandas.DataFrame, unit: str) -> Iterator[str]:
         + (
             f"{(hosts['outliers'] > 0).sum()} with outliers, more than {100 * limit:.1f} % worse than the same position"
             " elsewhere"
-            if len(hosts) >= LEAST_HOSTS
-            else f"too few to tell which one is off, {LEAST_HOSTS} are needed"
+            if len(hosts) >= MIN_HOSTS
+            else f"too few to tell which one is off, {MIN_HOSTS} are needed"
         )
     )
-    for host in hosts[:MOST_HOSTS].itertuples():
+    for host in hosts[:MAX_HOSTS].itertuples():
         worst = positions[positions["of_host"] == host.Index][: min(max(host.outliers, 1), MOST_NAMED)]
         told = ", ".join(
             f"{source}->{destination} {percent(sign * off)}"
@@ -237,8 +243,8 @@ def host_lines(newest_of: pandas.DataFrame, unit: str) -> Iterator[str]:
             f"{mark} {host.Index:<22} {figure(host.value, decimals)} {shown} ({percent(sign * host.off)})"
             f"  {among}{told}  {host.started[:16]}"
         )
-    if len(hosts) > MOST_HOSTS:
-        more = (hosts["outliers"][MOST_HOSTS:] > 0).sum()
-        yield f"and {len(hosts) - MOST_HOSTS} more, " + (
+    if len(hosts) > MAX_HOSTS:
+        more = (hosts["outliers"][MAX_HOSTS:] > 0).sum()
+        yield f"and {len(hosts) - MAX_HOSTS} more, " + (
             f"{more} of them with outliers" if more else "all within limits"
         )

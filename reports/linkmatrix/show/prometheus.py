@@ -1,4 +1,4 @@
-"""A run in Prometheus' text format: link classes, verdicts and flags; never a series per cell.
+"""A run in the text format of Prometheus: values of link classes, verdicts and flags, without values of cells.
 
 Units are bytes per second and seconds. Samples have no times, because the textfile collector refuses them.
 """
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from .analysis import Analysis
 
 PREFIX = "linkmatrix_"
-#: Unit of a record → (metric, its factor to the base unit)
+#: {unit of a record: (metric, factor to the base unit)}
 QUANTITIES = {
     "GB/s": ("bandwidth_bytes_per_second", 1e9),
     "us": ("latency_seconds", 1e-6),
     "GFLOP/s": ("compute_operations_per_second", 1e9),
 }
 NUMBERS = ", ".join(f"{int(verdict)} {words.WORDS[verdict]}" for verdict in words.ORDER)  # "0 PASS, 1 WARN, …"
-#: Metric → its HELP text. All are gauges.
+#: {metric: HELP text}. All metrics are gauges.
 METRICS = {
     "bandwidth_bytes_per_second": "Bandwidth of a link class: least, median and greatest of its cells.",
     "latency_seconds": "Latency of a link class: least, median and greatest of its cells.",
@@ -40,7 +40,7 @@ METRICS = {
 
 
 class Sample(NamedTuple):
-    """One line: metric without the prefix, labels, value."""
+    """A line of the file. metric: without PREFIX."""
 
     metric: str
     labels: Mapping[str, str]
@@ -48,11 +48,11 @@ class Sample(NamedTuple):
 
 
 def text(analysis: Analysis, suspects: list[Suspect]) -> str:
-    """The whole file, by metric, each with HELP and TYPE; begins with a comment if a fault was simulated."""
+    """The content of the file. It begins with the notices of the run as comments."""
     kept: dict[tuple[str, str], float] = {}
     for sample in samples(analysis, suspects):
         key = (sample.metric, labelled({name: clean(value) for name, value in sample.labels.items()}))
-        # of test cases that come twice the worse verdict counts, and otherwise the newer value
+        # if a test case occurs twice, the worse verdict and the newer values are kept
         worse = sample.metric == "verdict" and key in kept
         kept[key] = max(kept[key], sample.value) if worse else sample.value
     lines = [f"# {line}" for line in analysis.notices]
@@ -65,7 +65,7 @@ def text(analysis: Analysis, suspects: list[Suspect]) -> str:
 
 
 def samples(analysis: Analysis, suspects: list[Suspect]) -> Iterator[Sample]:
-    """All lines; the oldest run first."""
+    """Yields all lines, the oldest record first."""
     newest: dict[str, float] = {}
     for one in sorted(analysis.judged, key=lambda one: one.test.record["started"] if one.test.record else ""):
         record = one.test.record
@@ -100,7 +100,7 @@ def samples(analysis: Analysis, suspects: list[Suspect]) -> Iterator[Sample]:
 
 
 def labelled(labels: Mapping[str, str]) -> str:
-    """'{host="n17",stat="min"}', escaped. Empty labels are omitted, because Prometheus treats them alike."""
+    """Labels as text: '{host="n17",stat="min"}'. Empty labels are omitted, because they equal missing labels."""
     escaped = {
         name: value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n") for name, value in labels.items()
     }
