@@ -52,9 +52,8 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     * ``mpi``: the back end mpi
     * ``nccl`` with ``cuda``: collectives of GPUs. ``extras['nccl_root']`` of the environment is CMake's NCCL_ROOT.
 
-    The build runs where ReFrame runs. If ``build_locally`` in the partition's extras is False, the build is a job of
-    the partition; with ``gpus_in_every_job``, this job requests GPUs too. ``spack_spec`` of the environment's extras is
-    added to Spack's spec, such as '%cxx=gcc@13'.
+    The build runs where ReFrame runs, or in a job of the partition if ``build_locally`` in the partition's extras is
+    False. ``spack_spec`` of the environment's extras is added to Spack's spec, such as '%cxx=gcc@13'.
     """
 
     #: How to build: ``spack``, ``cmake``, ``prebuilt`` (the programs of a platform wheel) or ``auto``. ``auto`` uses
@@ -113,10 +112,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     @run_after("init")
     def ignore_exit_codes(self):
-        """Switches off ReFrame's trap_job_errors for the build and the tests.
-
-        A program that finds a fault ends with 1, and the verdict reports the fault.
-        """
+        """Switches off trap_job_errors of ReFrame: a program that finds a fault ends with 1, and the verdict reports it."""
         runtime().site_config.add_sticky_option("general/trap_job_errors", False)
 
     @run_before("compile")
@@ -174,10 +170,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         return Path(self.build_root) / "spack"
 
     def choose_spack(self):
-        """Sets `method` to "spack", or if Spack cannot build, to "prebuilt" or "cmake".
-
-        Raises BadInput if the user requires Spack and Spack cannot build.
-        """
+        """Sets `method` to "spack", "prebuilt" or "cmake". Raises BadInput if Spack is required but cannot build."""
         reason = spack_environment.unusable_reason(self.spack_root(), *self.place())
         if reason and self.method == "spack":
             raise BadInput(reason)
@@ -305,10 +298,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         return cmake_builds.folder_of(Path(self.build_root), REPOSITORY / "src", self.current_environ, values)
 
     def build_folder(self):
-        """The build folder. Its name contains the processor, and a hash of compilers, flags, options and sources' path.
-
-        Systems, partitions and environments with the same hash share the folder.
-        """
+        """The build folder, named for the processor and a hash of compilers, flags, options and the path of sources."""
         environ, partition = self.current_environ, self.current_partition
         inputs = [getattr(environ, name) for name in COMPILED_WITH]
         inputs += [sorted(environ.env_vars.items()), self.build_system.config_opts, str(REPOSITORY)]

@@ -195,7 +195,8 @@ def run_command(arguments: list[str]) -> int:
         refuse_without_room()
         refuse_unencodable(arguments)
         if not name:
-            return print_commands()
+            parser("").print_help()
+            return BAD_INPUT
         options = parser(name).parse_args(without_debug(arguments))
         return options.command(options)
     except BadInput as error:
@@ -217,12 +218,6 @@ def run_command(arguments: list[str]) -> int:
         return complain("the command ran out of memory: check ulimit -v and free -m", CANNOT)
     except Exception as error:
         return unexpected_error(error, arguments)
-
-
-def print_commands() -> int:
-    """Prints the list of commands. Returns BAD_INPUT, because the call names no command."""
-    parser("").print_help()
-    return BAD_INPUT
 
 
 def refuse_without_room() -> None:

@@ -59,9 +59,10 @@ def held(path: Path, patience: float = 0.0) -> Iterator[str]:
         write_holder(own, path)
         yield acquire(path, own, time.monotonic() + patience)
     finally:
-        if same_file(path, own):  # a user may have removed this lock, and another process may have created its own
-            path.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # a read-only file system; no command reads this file
+        with contextlib.suppress(OSError):  # a read-only file system, or another user removed a file
+            if path.samefile(own):  # otherwise the lock belongs to another process
+                path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
             own.unlink(missing_ok=True)
 
 
@@ -97,14 +98,6 @@ def acquire(path: Path, own: Path, until: float) -> str:
             if time.monotonic() >= until:
                 raise
             time.sleep(0.02 + 0.05 * random.random())
-
-
-def same_file(one: Path, other: Path) -> bool:
-    """Whether two paths are links to the same file."""
-    try:
-        return one.samefile(other)
-    except OSError:
-        return False
 
 
 def lock_text(path: Path) -> str:

@@ -122,7 +122,8 @@ def run_history(options: argparse.Namespace) -> int:
         ending = [] if options.paths else ending_sentences()
     if options.fleet:
         tests = [test for run in runs for test in run.tests]
-        newest = [(test.partition, record) for test, record in newest_first(tests)]
+        newest = [(test.partition, test.record) for test in tests if test.record is not None]
+        newest.sort(key=lambda one: one[1]["started"], reverse=True)
         screen.lines(*node_differences(newest))
         blocks = list(fleet_blocks(tests, choice, set(options.testcase or ()), equal_groups(newest)))
         healthy = "nothing stands out: no host is an outlier"
@@ -271,12 +272,6 @@ def medians_of(runs: Iterable[Run], choice: Choice) -> Iterator[over_runs.Median
             return chosen_cells(test, matrix, choice).groupby("link_class", sort=False)["value"].median().to_dict()
 
         yield from over_runs.medians(test, None if by_class else values_of)
-
-
-def newest_first(tests: Iterable[Test]) -> list[tuple[Test, dict[str, Any]]]:
-    """[(test, record)] of the tests with a record, newest first."""
-    found = [(test, test.record) for test in tests if test.record is not None]
-    return sorted(found, key=lambda one: one[1]["started"], reverse=True)
 
 
 def fleet_blocks(tests: Iterable[Test], choice: Choice, testcases: set[str], groups: dict[str, str]) -> Iterator[Block]:

@@ -83,19 +83,14 @@ def converted_records(file: Path, measured: str | None, size: int | None) -> lis
     """
     content = read_whole(file, MOST_BYTES)
     text = decoded(content)
-    now = datetime.now(timezone.utc).strftime(UTC)
+    now, name = datetime.now(timezone.utc).strftime(UTC), re.sub(r"[^\x20-\x7e]", "?", file.name)[:255]
     try:
-        records = [to_record(run, clean_name(file), content, now, measured, size) for run in read_text(text)]
+        records = [to_record(run, name, content, now, measured, size) for run in read_text(text)]
         for one in records:
             reading.check(one)
     except BadInput as error:
         raise BadInput(f"{file}: {error}") from None
     return records
-
-
-def clean_name(file: Path) -> str:
-    """The name of a file in printable ASCII, at most 255 characters."""
-    return re.sub(r"[^\x20-\x7e]", "?", file.name)[:255]
 
 
 def time_of(text: str) -> str:

@@ -97,7 +97,8 @@ def show_and_report(report: Path, reframe_code: int, repository: Path) -> int:
         say(error)
         return CANNOT
     code, page = judging.exit_code(judged), report.with_suffix("") / "report.html"
-    rest = [f"Matrices: linkmatrix show {relative(report)}", commands_line()]
+    others = f"Other commands: {linkmatrix_command()} --help; {program_command('p2p_matrix')} --help"
+    rest = [f"Matrices: linkmatrix show {relative(report)}", others]
     rest += [f"note: {note}" for note in units.first(run.notes, MOST_NOTES)]
     if code == PASS and reframe_code != 0:
         code = INCOMPLETE
@@ -117,8 +118,3 @@ def run_command(command: str, report: Path) -> None:
     words = [sys.executable, "-m", "linkmatrix", command, str(report)]
     variables = {**os.environ, VARIABLE: linkmatrix_command()}
     subprocess.run(words, env=variables, stdout=subprocess.DEVNULL, check=False)
-
-
-def commands_line() -> str:
-    """The line about further commands, in words with which the user's shell finds the programs."""
-    return f"Other commands: {linkmatrix_command()} --help; {program_command('p2p_matrix')} --help"

@@ -210,7 +210,8 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
     if report is None and code == 0 and before.passed and before.report:
         say("nothing is left to measure: the previous report is judged again")
         report = before.report
-    if report is None and (any_unreadable or any_job_started(prefix, stamp)):
+    any_job_started = any((prefix / "stage" / stamp).rglob("rfm_job.out"))
+    if report is None and (any_unreadable or any_job_started):
         say(f"INCOMPLETE  ReFrame ended with {code} and {UNREADABLE if any_unreadable else NO_REPORT}")
         return EXIT_CODES[Verdict.INCOMPLETE]
     trace.unlink(missing_ok=True)
@@ -276,11 +277,6 @@ def mark_start(prefix: Path, options: argparse.Namespace, stamp: str) -> Path:
     content |= {**lock.holder(), "started": f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}"}
     write_whole(path, json.dumps(content).encode())
     return path
-
-
-def any_job_started(prefix: Path, stamp: str) -> bool:
-    """Whether the stage of a run contains the output of a job."""
-    return any((prefix / "stage" / stamp).rglob("rfm_job.out"))
 
 
 def earlier_passes(options: argparse.Namespace, last: Path, prefix: Path, repository: Path) -> resume.EarlierPasses:

@@ -3,7 +3,7 @@
 import argparse
 from dataclasses import replace
 
-from ..runs import judging, stored
+from ..runs import judging
 from ..show.analysis import Analysis
 from ..show.terminal import show
 from . import arguments
@@ -20,12 +20,8 @@ def run_show(options: argparse.Namespace) -> int:
     """Prints the run and returns the exit code of its verdict. Raises BadInput."""
     run, judged = arguments.judged_run(options)
     if options.path is None:
-        run = replace(run, notes=(*run.notes, last_run_note(run)))
+        times = f"began {run.started or 'at an unknown time'}, ended {run.ended or 'at an unknown time'}"
+        note = f"this is the run that ended last, {run.path} ({times}). A session without tests has no report"
+        run = replace(run, notes=(*run.notes, note))
     show(Analysis(run, judged), others=arguments.published_tables(options, judged))
     return judging.exit_code(judged)
-
-
-def last_run_note(run: stored.Run) -> str:
-    """The note that names the shown report and its times, because a later session may have written no report."""
-    times = f"began {run.started or 'at an unknown time'}, ended {run.ended or 'at an unknown time'}"
-    return f"this is the run that ended last, {run.path} ({times}). A session without tests has no report"

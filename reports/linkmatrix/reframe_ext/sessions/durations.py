@@ -48,8 +48,9 @@ def set_time_limit(test: Any, processes: Sequence[Any]) -> None:
     seconds = sum(process.seconds() for process in [*processes, *topology_processes])
     waits = any("--wait-idle" in process.request.opts for process in processes)
     queued = test.current_partition.scheduler.registered_name != "local"
-    expected = expected_seconds(test.duration_file) if queued and not waits else None
-    if expected and expected < seconds:
+    earlier = past_durations(test.duration_file) if queued and not waits else []
+    expected = max(LEAST_SECONDS, MARGIN * max(earlier, default=0))
+    if earlier and expected < seconds:
         seconds = expected
         for process in processes:
             process.most_seconds = expected
@@ -62,12 +63,6 @@ def past_durations(file: Path) -> list[int]:
         return [int(seconds) for seconds in read_json(file)["seconds"]][-KEPT:]
     except (ArithmeticError, BadInput, OSError, KeyError, TypeError, ValueError):
         return []
-
-
-def expected_seconds(file: Path) -> int | None:
-    """The time limit in seconds for the processes of the next job; None if no duration is known."""
-    seconds = past_durations(file)
-    return max(LEAST_SECONDS, MARGIN * max(seconds)) if seconds else None
 
 
 def store(file: Path, stage: Path) -> None:
