@@ -98,15 +98,10 @@ def adapter_faults(record, extras):
 
 
 def node_ports(record, node):
-    """{name: port} of a node in a record, including ports without RDMA."""
+    """{name: port} of a node in a record, including ports without RDMA. A second port is named "mlx5_0:2"."""
     ports = [port for port in record["adapters"] if port["place"].get("node") == node]
-    return {port_name(port): port for port in ports}
-
-
-def port_name(port):
-    """The name of a port in the form of extras['adapters']: "mlx5_0", or "mlx5_0:2" for a second port."""
-    number = port["place"].get("port", "1")
-    return port["name"] + (f":{number}" if number != "1" else "")
+    numbers = [port["place"].get("port", "1") for port in ports]
+    return {port["name"] + (f":{at}" if at != "1" else ""): port for port, at in zip(ports, numbers, strict=True)}
 
 
 def has_rdma(port):

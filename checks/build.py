@@ -112,7 +112,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     @run_after("init")
     def ignore_exit_codes(self):
-        """Switches off trap_job_errors of ReFrame: a program that finds a fault ends with 1, and the verdict reports it."""
+        """Switches off trap_job_errors of ReFrame, because the verdict reports the fault behind an exit code of 1."""
         runtime().site_config.add_sticky_option("general/trap_job_errors", False)
 
     @run_before("compile")

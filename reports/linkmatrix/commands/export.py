@@ -1,14 +1,9 @@
 """`linkmatrix export`: writes a run in a format for other programs.
 
-| format | content |
-|---|---|
-| csv, parquet | every cell with its verdict |
-| prometheus | metrics for node_exporter |
-| bundle | one archive that `show`, `diagnose` and `report` judge again on another machine |
-| hostfile, slurm, pbs, sge | known good nodes, or with `--nodes suspect` nodes with flagged devices |
-| slurm-exclude | nodes with flagged devices |
-
-A list of nodes contains commands to copy. linkmatrix changes nothing on a cluster by itself.
+* csv, parquet: every cell with its verdict
+* prometheus: metrics for node_exporter
+* bundle: one archive that `show`, `diagnose` and `report` judge again on another machine
+* hostfile, slurm, pbs, sge, slurm-exclude: known good nodes, or nodes with flagged devices, and commands to copy
 """
 
 import argparse

@@ -129,7 +129,10 @@ def run_history(options: argparse.Namespace) -> int:
         healthy = "nothing stands out: no host is an outlier"
     else:
         found_series = series_of(medians, choice, set(options.testcase or ()))
-        blocks = series_blocks(found_series)
+        blocks = [
+            Block(one.title, over_time.worst_change(one.points, one.unit), over_time.lines(one.points, one.unit))
+            for one in found_series
+        ]
         drawn = pictures(found_series, options.plot) if options.plot else []
         healthy = f"nothing stands out: none of {len(blocks)} series became worse"
         if all(len(one.points) < over_time.MIN_RUNS for one in found_series):
@@ -216,14 +219,6 @@ def series_of(medians: "pandas.DataFrame", choice: Choice, testcases: set[str]) 
         known_size = None if pandas.isna(size) else int(size)
         found.append(Series(testcase, known_size, named, unit, over_time.points_of(rows)))
     return found
-
-
-def series_blocks(found: Iterable[Series]) -> list[Block]:
-    """The printed block of each series."""
-    return [
-        Block(one.title, over_time.worst_change(one.points, one.unit), over_time.lines(one.points, one.unit))
-        for one in found
-    ]
 
 
 def series_title(testcase: str, size: int | None, *names: str) -> str:

@@ -11,7 +11,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import BadInput, clean
@@ -68,17 +68,12 @@ def run_schedule(options: argparse.Namespace) -> int:
     if options.mail and not re.fullmatch(r"[\w.+-]+(@[\w.-]+)?", options.mail):
         raise BadInput(f"--mail '{options.mail}' is not an address: use USER or USER@HOST")
     options.mail = options.mail or getpass.getuser()
-    refuse_line_breaks([*command_of(options), str(folders.repository())])
-    print(FORMS[options.form][0](options, int(match[1]), int(match[2])), end="")
-    return 0
-
-
-def refuse_line_breaks(words: Sequence[str]) -> None:
-    """Raises BadInput for a word with a line break, which would end a line of the unit or crontab."""
-    for word in words:
+    for word in [*command_of(options), str(folders.repository())]:
         if re.search(r"[\r\n]", word):
             name, equals, _ = word.partition("=")
             raise BadInput(f"'{clean(name + equals)}' contains a line break, which a unit cannot contain: remove it")
+    print(FORMS[options.form][0](options, int(match[1]), int(match[2])), end="")
+    return 0
 
 
 def command_of(options: argparse.Namespace, hours: float | None = None) -> list[str]:

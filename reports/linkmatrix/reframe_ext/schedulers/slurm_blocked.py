@@ -64,25 +64,20 @@ def limits_cause(job: Mapping[str, str], query: Query) -> str:
     """The sentence about a limit of a quality of service that the job alone exceeds; "" if it exceeds no limit."""
     partition = key_values(query(f"scontrol show partition --oneliner {shlex.quote(job.get('Partition', ''))}"))
     chosen = {name.lower() for name in (job.get("QOS", ""), partition.get("QoS", "")) if name}
-    requested = resources(job.get("ReqTRES") or job.get("TRES", ""))
+    requested_text = job.get("ReqTRES") or job.get("TRES", "")  # such as "cpu=4,mem=2G"
+    requested = resources(requested_text)
     for line in query(f"sacctmgr -n -P show qos format=name,{','.join(LIMITS)}").splitlines():
         name, *limits = line.split("|")
         if name.lower() not in chosen:
             continue
         for resource, most in (pair for limit in limits for pair in resources(limit).items()):
             if requested.get(resource, 0) > most:
-                amount = f"{resource}={requested_amount(job, resource)}"
+                amount = next(pair for pair in requested_text.split(",") if pair.rpartition("=")[0] == resource)
                 return (
                     f"the job requests {amount}, which is more than the QOS {name} allows: choose another QOS with -J"
                     " qos=NAME, or request less"
                 )
     return ""
-
-
-def requested_amount(job: Mapping[str, str], resource: str) -> str:
-    """The requested amount of a resource in Slurm's words, such as "2G"; "0" if the job does not request it."""
-    pairs = (job.get("ReqTRES") or job.get("TRES", "")).split(",")
-    return next((pair.rpartition("=")[2] for pair in pairs if pair.rpartition("=")[0] == resource), "0")
 
 
 def resources(text: str) -> dict[str, float]:

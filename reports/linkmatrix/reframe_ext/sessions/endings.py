@@ -60,6 +60,8 @@ WITHOUT_PMI = {
 }
 SET_PMI = "set SLURM_MPI_TYPE in 'env_vars' of the partition (`srun --mpi=list` prints its values)"
 
+#: A line of Slurm with the launcher's node.
+CANCELLED_ON = re.compile(r"\bON \S+ CANCELLED AT\b")
 #: The message of a program that refuses its options.
 USAGE = re.compile(rf"^(?:{'|'.join(PROGRAMS)}): ((?:unknown option |--).*)", re.MULTILINE)
 
@@ -154,12 +156,8 @@ def sentences(state: str, errors: str, text: str, folder: Path | str, program: s
     # a program that was stopped reports TIMEOUT; a killed program reports nothing
     was_stopped = last.startswith("Result: TIMEOUT") or (ended and not last.startswith("Result: "))
     if reasons and was_stopped and state != "TIMEOUT":
-        own = without_node_lines(messages)
+        # the launcher's node may be healthy, so lines with its name are left out
+        own = " / ".join(line for line in messages.split(" / ") if not CANCELLED_ON.search(line))
         return [*reasons, f"{program} was stopped before its end" + (f": {own}" if own else "")]
     ended_with = f"with '{last}'" if last else "without output"
     return [*reasons, f"{program} ended {ended_with}, not with 'Result: PASS'" + (f": {messages}" if messages else "")]
-
-
-def without_node_lines(messages: str) -> str:
-    """The result of `relevant_errors` without lines that name the launcher's node, which may be healthy."""
-    return " / ".join(line for line in messages.split(" / ") if not re.search(r"\bON \S+ CANCELLED AT\b", line))
