@@ -281,7 +281,7 @@ def test_where_there_is_no_repository_a_command_asks_for_references_in_one_sente
     done = installed(command, write_record())
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1 and "site-packages" not in done.stderr, "its user has made nothing there"
-    assert "no config/references here" in done.stderr and "--references" in done.stderr
+    assert "config/references is missing here" in done.stderr and "--references" in done.stderr
 
 
 def test_where_there_is_no_repository_references_that_are_named_are_those(installed, write_record, reference_folder):

@@ -108,7 +108,7 @@ def test_a_disk_that_fills_up_meanwhile_is_one_sentence_and_incomplete(machine, 
     machine.prepare("pass")
     monkeypatch.setenv("RFM_TIMESTAMP_DIRS", "played")
     (machine.folder / "reports").mkdir()
-    left = iter((1 << 30, 1 << 30, 4096))
+    left = iter((*[1 << 30] * 3, 4096))  # prefix, locks and builds have space before the run
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1 << 31, 1 << 30, next(left)))
     (line,) = linkmatrix.out("measure", "--reframe", machine.reframe, code=4).splitlines()
     assert f"the disk of {machine.folder} is full: remove files" in line and "run-report-0.json" in line
