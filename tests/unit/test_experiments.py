@@ -10,7 +10,7 @@ import pytest
 from linkmatrix import cli, invocation
 from linkmatrix.locate import confidence
 from linkmatrix.locate.deviations import Deviations
-from linkmatrix.locate.experiments import EXPERIMENTS, next_experiment
+from linkmatrix.locate.experiments import EXPERIMENTS, Case, inside_nodes, next_experiment, third_node
 from linkmatrix.locate.hypotheses import Finding
 from linkmatrix.locate.layout import layout_of
 from linkmatrix.locate.next_steps import Origin
@@ -108,6 +108,17 @@ def test_what_one_node_measured_is_measured_again_on_it(make_record, name, varia
     found = next_experiment(Finding("egress", 3, -0.1, 7, 7, 9.0), names, layout, content, result, origin)
     given, more = through_reframe(found.command)
     assert (given, more) == (variables, ["--system=s:p", "-n", "/abc", *(["-S", *pinned] if pinned else [])])
+
+
+@pytest.mark.parametrize(("memory", "check"), [("host", "crossnode_matrix"), ("device", "crossnode_device_matrix")])
+def test_other_nodes_are_measured_by_the_check_of_the_memory(between, memory, check):
+    result = {**between.result, "memory": memory}
+    origin = Origin(OF_ALL, "abc", "s:p", "slurm")
+    case = Case(Finding("node", 1, -0.1, 6, 6, 9.0), between.names, between.layout, between.record, result, origin)
+    run = ["linkmatrix", "run", "--mode=nightly", "--system=s:p", "--"]
+    name = f"{check}.*{result['testcase']}.*extent=all"
+    assert third_node(case) == [*run, "-n", name, "-S", "nodes=3", "-S", "nodes_session.suite="]
+    assert inside_nodes(case) == ["linkmatrix", "run", "--mode=sweep", "--system=s:p", "--nodes", "n001"]
 
 
 def test_a_partition_without_scheduler_has_the_launcher_of_this_machine(between, monkeypatch):
