@@ -7,6 +7,7 @@ from itertools import combinations
 
 from linkmatrix.judge.verdicts import missing
 from linkmatrix.record.units import first
+from linkmatrix.suite import SHARED_CORES
 
 LINE = re.compile(
     r"binding host=(\S+) rank=(\S+) local=(\S+) cores=(\S+) numa=(\S+) visible=(\S+) gpus=(\S+) nics=(\S+)"
@@ -102,7 +103,7 @@ def placement_faults(found, ranks, nodes, shared_cores=False, spans_numa=False, 
     for one, other in combinations(found, 2):
         shared = one.cores & other.cores if one.host == other.host else ()
         if shared and not shared_cores:
-            faults.append(f"{rank_text(one)} and rank {other.rank} share cores {format_ranges(shared)}")
+            faults.append(f"{rank_text(one)} and rank {other.rank} {SHARED_CORES} {format_ranges(shared)}")
         same_device = one.host == other.host and one.device == other.device and one.device is not None
         if same_device and ranks_of[one.host] <= devices:
             faults.append(f"{rank_text(one)} and rank {other.rank} have the same device")

@@ -21,6 +21,8 @@ EXTENSION = "linkmatrix_"
 REFUSED_OPTIONS = "refused its options"
 #: This text in the reason of a test means that its program did not begin because of --refuse-busy.
 BUSY = "another process uses the node"
+#: This text in the reason of a test means that its launcher bound two ranks to the same cores.
+SHARED_CORES = "share cores"
 #: Characters in a path that ReFrame does not quote in its scripts, or replaces in the name of its log file.
 UNUSABLE = re.compile(r"""[\s'"\\$]""")
 

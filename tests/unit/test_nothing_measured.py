@@ -72,6 +72,12 @@ def test_what_could_not_run_today_keeps_its_own_advice(said):
     assert done[0].startswith("Fix what kept the job from running") and not any("-x NAME" in line for line in done)
 
 
+def test_ranks_on_the_same_cores_are_told_where_to_bind_them(said):
+    reasons = "rank 0 on n1 (cores 0-1) and rank 1 share cores 0-1; the launcher reports: srun: no cpu binding"
+    done, _, _ = said(testcases.Test(name="rank_binding", result="fail", reason=reasons, partition="node:gpu"))
+    assert len(done) == 1 and "rank_options" in done[0]
+
+
 def test_a_run_of_no_test_is_told_how_to_choose_some(said):
     done, again, _ = said(rerun=f"{SESSION} -n nothing_of_this_name")
     assert MEASURE in done[0] and "-l lists" in done[0] and again == [MEASURE]

@@ -110,6 +110,10 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "aborted": ("Repeat the run: it ended early, because of a signal or a limit of ReFrame. No component is flagged.",),
     "options": ("Correct the options of the program, such as extra_opts, and run again.",),
+    "binding": (
+        "Bind each rank to its own cores: set the launcher's option in rank_options of the partition's extras. If"
+        " ranks may share cores, set 'shared_cores': True there.",
+    ),
     "busy": (f"Wait until the other processes end: {WAIT}",),
     "program": (
         "Read the last output of the program in the folder of its test, and run the test again. A run whose program"

@@ -25,7 +25,7 @@ from ..record import units
 from ..record.checking import has_matchings
 from ..record.matrix import has_status
 from ..record.names import simulated_fault
-from ..suite import BUSY, REFUSED_OPTIONS
+from ..suite import BUSY, REFUSED_OPTIONS, SHARED_CORES
 from . import words
 
 if TYPE_CHECKING:
@@ -151,6 +151,7 @@ def test_findings(one: Judged, diagnose: Diagnose) -> Iterator[Headline]:
     elif one.test.result in ("skip", "fail_deps") and not one.test.unmeasured:  # no program ran
         topic = "skipped" if words.has_nothing_to_do(one) else "noted"
     topic = "aborted" if one.test.result == "abort" else topic
+    topic = "binding" if any(SHARED_CORES in line for line in one.reasons) else topic
     topic = "noted" if one.verdict is Verdict.DISTURBED else topic  # the program ended because of another process
     for line in () if one.reports_state_only else one.reasons:
         line_topic = "options" if REFUSED_OPTIONS in line else "busy" if BUSY in line else topic

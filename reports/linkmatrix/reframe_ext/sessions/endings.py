@@ -38,10 +38,9 @@ DIED = re.compile(
     re.IGNORECASE,
 )
 #: Lines of Open MPI and srun without information.
-EMPTY_WORDS = re.compile(
-    r"-{8,}|NOTE: invoking MPI_ABORT.*|You may or may not see output.*|exactly when Open MPI.*"
-    r"|srun: cluster configuration lacks support for cpu binding"
-)
+EMPTY_WORDS = re.compile(r"-{8,}|NOTE: invoking MPI_ABORT.*|You may or may not see output.*|exactly when Open MPI.*")
+# a note of srun that explains why ranks share cores, but no end of a program
+NO_BINDING = re.compile(r"^srun: cluster configuration lacks support for cpu binding\n?", re.MULTILINE)
 #: The start of a message of this suite's programs.
 OURS = re.compile(rf"(?:{'|'.join(PROGRAMS)}|adapter_rank): ")
 #: The message of p2p_matrix about an MPI without one-sided transfers over its network.
@@ -152,7 +151,7 @@ def sentences(state: str, errors: str, text: str, folder: Path | str, program: s
     if why := without_pmi(errors):
         return [why]
     ended, reasons = end_reason(state, errors), causes(state, errors, folder)
-    messages = relevant_errors(errors, last)
+    messages = relevant_errors(NO_BINDING.sub("", errors), last)
     # a program that was stopped reports TIMEOUT; a killed program reports nothing
     was_stopped = last.startswith("Result: TIMEOUT") or (ended and not last.startswith("Result: "))
     if reasons and was_stopped and state != "TIMEOUT":
