@@ -111,7 +111,7 @@ def test_without_its_file_there_is_incomplete(make_record, tmp_path, capsys, bro
         (lambda one: one["cells"]["statuses"].__setitem__(0, "ok"), "a status occurs twice"),
         (lambda one: one["cells"]["row_medians"].pop(), "row_medians are 63, not 64"),
         (lambda one: one["cells"]["column_medians"].append(1), "column_medians are 65, not 64"),
-        (lambda one: one["cells"]["classes"][0].update(measured=7), "of 7 cells, and 4032 were measured"),
+        (lambda one: one["cells"]["classes"][0].update(measured=7), "have 7 cells, but 4032 were measured"),
         (lambda one: one["cells"]["classes"][0].update(median=1e6), "is not between its min and max"),
         (lambda one: one["cells"]["classes"][0].update(link_class="PIX"), "'PIX' is not one of"),
         (lambda one: one["cells"]["classes"].append(one["cells"]["classes"][0]), "occurs twice"),

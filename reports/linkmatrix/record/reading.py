@@ -1,4 +1,4 @@
-"""Reads and checks records: the JSON that a program wrote about one run, with the schema linkmatrix.record/2."""
+"""Reads and checks records: the JSON file of one run of a program, with the schema linkmatrix.record/2."""
 
 import json
 import math
@@ -28,29 +28,30 @@ from .matrix import from_result
 from .names import Record
 
 SCHEMA = "linkmatrix.record/2"
-EARLIER = "linkmatrix.record/1"  # of development versions
+EARLIER = "linkmatrix.record/1"  # schema of development versions
 SCHEMA_FILE = Path(__file__).with_name("record.schema.json")
-MOST_BYTES = 256 * 1024 * 1024  # a matrix of 1024 × 1024 with all its blocks is below 150 MB
+MOST_BYTES = 256 * 1024 * 1024  # a record with a matrix of 1024 × 1024 is below 150 MB
 REMEDY = "measure again, the file is damaged or not a record"
 TOPOLOGY_MAPS = ("link_class", "links", "peer_access", "min_path")
 CELL_MAPS = ("values", "status", "low", "high", "samples", "converged", "link_class", "limit")
 TIME_MAPS = ("round", "began", "ended")  # null if unknown
-COUNTS = ("size_bytes", "offset", "blocks", "threads")  # of a result
-MANY = 8  # longer lists are checked by their distinct items only
+COUNTS = ("size_bytes", "offset", "blocks", "threads")  # integer fields of a result
+MANY = 8  # of longer lists, only the distinct items are checked
 CLASS = re.compile(r"([A-Za-z0-9][A-Za-z0-9._@+:-]{0,63})?")  # "" if unknown
 LATER = re.compile(r"linkmatrix\.record/(?!1$)[1-9]\d{0,3}")
 PLAIN = {int, float, str, bool, type(None)}
-HUGE = re.compile(r"[eE]\+?\d{3}|\d{200}")  # occurs in every number that no double can represent
+HUGE = re.compile(r"[eE]\+?\d{3}|\d{200}")  # occurs in every number that is too large for a double
+#: Error descriptions in the code of fastjsonschema.
 DESCRIBED = re.compile(r"(raise JsonSchemaValueException)\(.*\)$", re.MULTILINE)
-#: In its calls of a definition, the name of the place: `locals()` of a large function takes 40 µs.
+#: Names of positions in the code of fastjsonschema. Their `locals()` takes 40 µs in a large function.
 PLACED = re.compile(r', custom_formats, \(name_prefix or "data"\).*\)$', re.MULTILINE)
-SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # half a character, which UTF-8 cannot encode
+SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # half of a character, which UTF-8 cannot encode
 
 
 def load(path: str | Path) -> Record:
     """The checked record at `path`.
 
-    Raises BadInput, which names the file and the position, for an incomplete or inconsistent record.
+    Raises BadInput for an incomplete or inconsistent record. The message contains the file and the position.
     """
     path = Path(path)
     try:
@@ -71,7 +72,7 @@ def load(path: str | Path) -> Record:
 
 
 def attach_files(record: Record, folder: Path) -> None:
-    """Connects results with the files of their cells, which are in the folder of the record."""
+    """Connects results with the files of their cells. folder: of the record and the files."""
     if any("cells" in result for result in record["results"]):
         from .external_cells import attach
 
@@ -79,8 +80,9 @@ def attach_files(record: Record, folder: Path) -> None:
 
 
 def parsed(content: str) -> Any:
-    """Parses JSON as strictly as other parsers than Python's. Half a character becomes a question mark. Raises
-    ValueError or RecursionError.
+    """Parses JSON strictly: refuses NaN, Infinity, repeated keys and numbers that are too large for a double.
+
+    Half of a character becomes a question mark. Raises ValueError or RecursionError.
     """
     numbers = {"parse_float": finite, "parse_int": finite} if HUGE.search(content) else {}
     found = json.loads(content, parse_constant=refuse_constant, object_pairs_hook=refuse_repeats, **numbers)
@@ -90,12 +92,12 @@ def parsed(content: str) -> Any:
 
 
 def refuse_constant(name: str) -> None:
-    """Raises ValueError: JSON has no NaN and no Infinity, but Python's parser accepts them."""
-    raise ValueError(f"it holds {name}")
+    """Raises ValueError for NaN and Infinity, which Python's parser accepts. name: the constant."""
+    raise ValueError(f"it contains {name}")
 
 
 def finite(text: str) -> int | float:
-    """A number that a double can represent. Python reads 1e999 as infinity, and any integer. Raises ValueError."""
+    """Parses a number. Raises ValueError for a number that is too large for a double."""
     if not math.isfinite(float(text)):
         raise ValueError(f"it contains the number {text[:20]}")
     return float(text) if set(text) & set(".eE") else int(text)
@@ -103,21 +105,21 @@ def finite(text: str) -> int | float:
 
 @cache
 def schema() -> dict[str, Any]:
-    """The JSON schema of a record, which the programs and this reader share."""
+    """The JSON schema of a record."""
     return json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
 
 
 @cache
 def accepts() -> Callable[[Any], Any]:
-    """A function that raises ValueError for a refused record; compiled with fastjsonschema if possible."""
+    """A function that raises ValueError for a record that the schema refuses; from fastjsonschema if installed."""
     try:
         import fastjsonschema
-    except ImportError:  # only ReFrame's dependencies are installed: the same result, more slowly
+    except ImportError:  # ReFrame installs jsonschema only, which is slower
         return refuse_by_jsonschema
     # fastjsonschema knows draft 7; the schema uses nothing newer
     code = fastjsonschema.compile_to_code({**schema(), "$schema": "http://json-schema.org/draft-07/schema#"})
-    # `best_fault` describes a fault. Descriptions in the code make a check sixteen times as slow, and its compilation
-    # four times as slow.
+    # Without descriptions, a check takes a sixteenth of the time, and its compilation a quarter. `best_fault` describes
+    # an error.
     code = PLACED.sub(', custom_formats, "")', DESCRIBED.sub(r'\1("refused")', code))
     made: dict[str, Any] = {}
     exec(code, made)
@@ -125,11 +127,11 @@ def accepts() -> Callable[[Any], Any]:
 
 
 def refuse_by_jsonschema(record: Any) -> None:
-    """Raises ValueError with the fault of a record and its position."""
+    """Raises ValueError for a record that the schema refuses. The message contains the position and the error."""
     import jsonschema  # slow to import
 
     def whole_pattern(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[Any]:
-        """Matches "$" at the very end only. Python's "$" also matches before a final line end."""
+        """Checks a pattern whose "$" matches the end only. Python's "$" also matches before a final line end."""
         if isinstance(instance, str) and not re.search(re.sub(r"\$\Z", r"\\Z", pattern), instance):
             yield jsonschema.exceptions.ValidationError(f"{instance!r} does not match {pattern!r}")
 
@@ -141,7 +143,7 @@ def refuse_by_jsonschema(record: Any) -> None:
 
 
 def best_fault(record: Any) -> str:
-    """The fault of a refused record and its position."""
+    """The position and the error of a record that the schema refuses, as text."""
     try:
         refuse_by_jsonschema(record)
     except ValueError as fault:
@@ -150,9 +152,9 @@ def best_fault(record: Any) -> str:
 
 
 def thinned(content: Any) -> Any:
-    """`content` with as few plain values per list as the schema can distinguish: types, bounds and texts.
+    """A smaller `content` for which the schema gives the same result, because a record may have ten million numbers.
 
-    The minimum and the maximum represent a row of numbers. A matrix of 1,024 endpoints has ten million numbers.
+    In a long list of plain values, the minimum and the maximum represent all numbers, and equal texts appear once.
     """
     if isinstance(content, dict):
         return {name: thinned(value) for name, value in content.items()}
@@ -163,7 +165,7 @@ def thinned(content: Any) -> Any:
         return [thinned(item) for item in content]
     chosen = list({(type(item), item) for item in content if type(item) not in (int, float)})
     numbers = [[item for item in content if type(item) is kind] for kind in kinds & {int, float}]
-    return [item for _, item in chosen] + [end for of in numbers for end in (min(of), max(of))]
+    return [item for _, item in chosen] + [bound for items in numbers for bound in (min(items), max(items))]
 
 
 def check(record: Any) -> None:
@@ -173,9 +175,7 @@ def check(record: Any) -> None:
     labels = record["topology"]["labels"]
     in_file = any("cells" in result for result in record["results"])
     for name in TOPOLOGY_MAPS:
-        if (
-            record["topology"][name] or not in_file
-        ):  # they are left out if the cells are in a file, because they would be as large
+        if record["topology"][name] or not in_file:  # may be missing if the cells are in a file
             check_shape(f"topology.{name}", record["topology"][name], len(labels), len(labels))
     for result in record["results"]:
         (check_external if "cells" in result else check_result)(result)
@@ -195,20 +195,20 @@ def check_words(record: Record) -> None:
 
 
 def check_schema(record: Any) -> None:
-    """Raises BadInput for a record that the schema refuses."""
-    said = record.get("schema") if isinstance(record, dict) else None
-    if isinstance(said, str) and said != SCHEMA and LATER.fullmatch(said):
-        raise LaterVersionError(said)
-    if said == EARLIER:
-        raise BadInput(f"it is {said} of a development version, which this version does not read")
+    """Raises BadInput for a record that the schema refuses, and LaterVersionError for a record of a later version."""
+    version = record.get("schema") if isinstance(record, dict) else None
+    if isinstance(version, str) and version != SCHEMA and LATER.fullmatch(version):
+        raise LaterVersionError(version)
+    if version == EARLIER:
+        raise BadInput(f"it is {version} of a development version, which this version does not read")
     try:
         accepts()(thinned(record))
     except ValueError:
         raise BadInput(best_fault(record)) from None
-    for place, result in enumerate(record["results"]):
+    for number, result in enumerate(record["results"]):
         for name in COUNTS:
             if isinstance(result.get(name), float):  # the schema accepts 512.0 as an integer, Python does not
-                raise BadInput(f"results.{place}.{name}: {result[name]} must be an integer, without a decimal point")
+                raise BadInput(f"results.{number}.{name}: {result[name]} must be an integer, without a decimal point")
     try:
         datetime.fromisoformat(record["started"].removesuffix("Z"))
     except ValueError:
@@ -216,7 +216,7 @@ def check_schema(record: Any) -> None:
 
 
 def check_outcome(record: Record) -> None:
-    """Raises BadInput for a PASS that other fields contradict."""
+    """Raises BadInput if the record is PASS, but contains an error, or lacks results."""
     if record["result"] != "PASS":
         return
     if record["error"] is not None:
@@ -229,8 +229,8 @@ def check_outcome(record: Record) -> None:
         raise BadInput(f"'result' is PASS, and {missing[0]} was not measured")
     for result in record["results"]:
         if not result["complete"] or result["verified"] is False:
-            what = "not complete" if not result["complete"] else "not all verified"
-            raise BadInput(f"'result' is PASS, and {result['testcase']} is {what}")
+            state = "not complete" if not result["complete"] else "not all verified"
+            raise BadInput(f"'result' is PASS, and {result['testcase']} is {state}")
 
 
 def check_labels(record: Record) -> None:
@@ -243,7 +243,7 @@ def check_labels(record: Record) -> None:
 
 
 def check_classes(name: str, cells: list[list[str]]) -> None:
-    """Raises BadInput for a link class that is no word. Link classes become keys of references and of exports."""
+    """Raises BadInput for an invalid name of a link class. The names become keys of references and exports."""
     for word in set().union(*cells):
         if not CLASS.fullmatch(word):
             raise BadInput(f"{name}: '{word[:80]}' is not a link class: a word such as NV18")
@@ -257,7 +257,7 @@ def check_shape(name: str, matrix: list[list[Any]], rows: int, columns: int) -> 
 
 
 def check_result(result: dict[str, Any]) -> None:
-    """Raises BadInput for maps of a result with different shapes, or with contradictory cells."""
+    """Raises BadInput for a result whose maps have different shapes, or whose cells contradict each other."""
     name, rows, columns = result["testcase"], result["rows"], result["columns"]
     for map_name in CELL_MAPS:
         check_shape(f"{name}.{map_name}", result[map_name], len(rows), len(columns))
@@ -270,7 +270,7 @@ def check_result(result: dict[str, Any]) -> None:
 
 
 def check_measured(result: dict[str, Any]) -> None:
-    """Raises BadInput for impossible cells, and for cells that contradict the summary of the result."""
+    """Raises BadInput for impossible cells, and for cells that contradict other fields of the result."""
     block = from_result(result).whole
     check_cells(result, block)
     check_times(result)
@@ -281,7 +281,7 @@ def check_measured(result: dict[str, Any]) -> None:
 
 
 def check_external(result: dict[str, Any]) -> None:
-    """Checks the counts of a result whose cells are in a file. The file is read when the result is judged."""
+    """Raises BadInput for contradictory summaries of a result whose cells are in a file. The file is read later."""
     name, cells, endpoints = result["testcase"], result["cells"], len(result["rows"])
     if result["rows"] != result["columns"]:
         raise BadInput(f"{name}: cells in a file need equal rows and columns")
@@ -292,7 +292,7 @@ def check_external(result: dict[str, Any]) -> None:
         raise BadInput(f"{name}.cells.counts are {sum(cells['counts'])} cells, not {endpoints} × {endpoints}")
     if excludes_only_diagonal(result) and counts.get("not-applicable", 0) != endpoints:
         raise BadInput(
-            f"{name}.cells: {counts.get('not-applicable', 0)} cells do not apply, and the diagonal has {endpoints}"
+            f"{name}.cells: {counts.get('not-applicable', 0)} cells do not apply, but the diagonal has {endpoints}"
         )
     for axis in ("row_medians", "column_medians"):
         if len(cells[axis]) != endpoints:
@@ -302,7 +302,7 @@ def check_external(result: dict[str, Any]) -> None:
         raise BadInput(f"{name}.cells.classes: a class occurs twice: {', '.join(classes)}")
     measured, with_value = sum(one["measured"] for one in cells["classes"]), sum(counts.get(w, 0) for w in WITH_VALUE)
     if measured != with_value:
-        raise BadInput(f"{name}.cells.classes are of {measured} cells, and {with_value} were measured")
+        raise BadInput(f"{name}.cells.classes have {measured} cells, but {with_value} were measured")
     for one in cells["classes"]:
         if not one["min"] <= one["median"] <= one["max"]:
             raise BadInput(f"{name}.cells.classes: the median of {one['link_class']} is not between its min and max")
@@ -311,7 +311,7 @@ def check_external(result: dict[str, Any]) -> None:
 
 
 def check_axes(result: dict[str, Any], devices: list[str]) -> None:
-    """Raises BadInput if an endpoint appears twice, or if an axis lacks some of the devices."""
+    """Raises BadInput if an endpoint appears twice, or if an axis contains some of the devices, but not all."""
     name = result["testcase"]
     for axis in ("rows", "columns"):
         labels = set(result[axis])

@@ -1,10 +1,13 @@
-"""Decides whether a component or its slot is at fault, by the runs before and after a swap.
+"""Decides whether a component or its slot is at fault, from the runs before and after a swap.
 
-Each component and each slot is good or bad. PRIOR is the probability that it is bad. A run flags a component in a slot
-with probability DETECTED if one of the two is bad, which allows for intermittent faults, and with FALSE_ALARM if both
-are good. Bayes' rule gives the exact probability of each combination, because few components are moved together. A
-probability of SURE or more is reported as a fact, any other as unknown. The three probabilities are assumptions. A
-healthy run has a false alarm in any of its cells with 1 % (references/noise.py), so that of one device is less.
+The model has three assumed probabilities:
+
+* PRIOR: a component is bad; a slot is bad
+* DETECTED: a run flags the pair if the component or the slot is bad; below 1, because faults may be intermittent
+* FALSE_ALARM: a run flags the pair although both are good; below the 1 % of a whole run (references/noise.py)
+
+Bayes' rule gives the exact probability of each combination of good and bad, because few components are moved at a time.
+A probability of CERTAIN or more is reported as a fact, and a smaller probability as unknown.
 """
 
 import math
@@ -17,9 +20,9 @@ from .components import Component, Slot, slot_name
 
 PRIOR, DETECTED, FALSE_ALARM = 0.01, 0.7, 0.005
 CERTAIN = 0.95
-CLEAN_RUNS_BEFORE = 3  # clean runs from before the suspicion that say that a bystander was good
-MOST_KEPT = 8  # clean runs of a pair that was never flagged: more of them say nothing more
-MOST_CANDIDATES = 12  # that may be bad: 4096 combinations
+CLEAN_RUNS_BEFORE = 3  # clean runs before the first flag that count for a pair that is not suspect
+MOST_KEPT = 8  # stored clean runs of a pair that was never flagged: more runs would not change the result
+MOST_CANDIDATES = 12  # components and slots that may be bad: 4096 combinations
 
 Key = Component | Slot
 Pair = tuple[Component, Slot]
@@ -27,9 +30,12 @@ Pair = tuple[Component, Slot]
 
 @dataclass
 class Stay:
-    """A component in a slot: first and last sighting, number of runs, and their results.
+    """The runs with a component in a slot.
 
-    events: (time, whether it was flagged), in order; of a pair that was never flagged the last ones.
+    * first, last: times of the first and last run
+    * runs, flagged, clean: numbers of all runs, of runs that flagged the pair, and of clean runs
+    * events: (time, whether the run flagged the pair) of flagged and clean runs, in order. For a pair that was never
+      flagged, only the last MOST_KEPT.
     """
 
     first: str
@@ -40,7 +46,7 @@ class Stay:
     clean: int = 0
 
     def add(self, when: str, flagged: bool, clean: bool) -> None:
-        """Adds a run, which may be neither flagged nor clean."""
+        """Adds a run. A run may be neither flagged nor clean."""
         self.last, self.runs = when, self.runs + 1
         self.flagged += flagged
         self.clean += clean and not flagged
@@ -54,9 +60,10 @@ class Stay:
 class SwapResult:
     """The result of a swap for a component and a slot that were flagged together.
 
-    component, slot: the probabilities that each is bad. to: the present slot of the component, None if unknown. other:
-    the component now in the slot, None for none. unflagged: the components and slots that are good, of these two
-    and of those that were flagged with them.
+    * component, slot: the probabilities that the component is bad, and that the slot is bad
+    * new_slot: the present slot of the component; None if unknown
+    * new_component: the component that is now in the slot; None for none
+    * unflagged: the components and slots that are good, among the candidates of `find_candidates`
     """
 
     pair: Pair
@@ -69,7 +76,11 @@ class SwapResult:
 
 @dataclass
 class Evidence:
-    """All stays, and the time of the last repair of each component or slot: earlier events do not count."""
+    """All stays of components in slots.
+
+    pairs: {component or slot: its pairs}. repairs: {component or slot: time of its last repair}; earlier events do not
+    count.
+    """
 
     stays: dict[Pair, Stay] = field(default_factory=dict)
     pairs: dict[Key, list[Pair]] = field(default_factory=dict)
@@ -85,10 +96,10 @@ class Evidence:
         stay.add(when, flagged, clean)
 
     def events_since(self, pair: Pair, suspect: Pair, since: str) -> list[bool]:
-        """The events of a pair that count: whether each was flagged.
+        """The events of a pair that count: a list of booleans, True for a flagged run.
 
-        These are the events since the suspicion and since the last repair of either; of pairs without the suspects,
-        also the last clean events before.
+        These are the events since the time `since` and since the last repair of the component or slot. For pairs
+        without the suspect component and slot, the last clean events before `since` also count.
         """
         start = max((self.repairs.get(key, "") for key in pair), default="")
         events = [one for one in self.stays[pair].events if one[0] >= start]
@@ -99,33 +110,33 @@ class Evidence:
         return [*before[-CLEAN_RUNS_BEFORE:], *now]
 
     def newest(self, key: Key) -> Pair:
-        """The pair in which a component or slot was seen last."""
+        """The pair in which a run found a component or slot last."""
         return max(self.pairs[key], key=lambda pair: self.stays[pair].last)
 
 
 def attribute(evidence: Evidence, suspect: Pair, since: str) -> SwapResult | None:
-    """The result of a swap for a pair that was flagged since a time; None if the two are still together."""
+    """The result of a swap for a pair that was first flagged at the time `since`; None if there was no swap."""
     component, slot = suspect
-    now, there = evidence.newest(component)[1], evidence.newest(slot)[0]
-    moved = evidence.stays[component, now].last > since and now != slot
-    if not moved and there == component:
+    present_slot, occupant = evidence.newest(component)[1], evidence.newest(slot)[0]
+    moved = evidence.stays[component, present_slot].last > since and present_slot != slot
+    if not moved and occupant == component:
         return None
     candidates = list(find_candidates(evidence, suspect, since))
     chances = dict(zip(candidates, posterior(evidence, suspect, since, candidates), strict=True))
-    sure = any(chance >= CERTAIN for chance in chances.values())
-    good = {key for key, chance in chances.items() if chance <= 1 - CERTAIN} if sure else set()
+    is_decided = any(chance >= CERTAIN for chance in chances.values())
+    good = {key for key, chance in chances.items() if chance <= 1 - CERTAIN} if is_decided else set()
     return SwapResult(
         suspect,
         chances[component],
         chances[slot],
-        now if moved else None,
-        there if there != component else None,
+        present_slot if moved else None,
+        occupant if occupant != component else None,
         frozenset(good),
     )
 
 
 def find_candidates(evidence: Evidence, suspect: Pair, since: str) -> Iterator[Key]:
-    """The flagged component and slot, and those that were flagged since with one of them, the closest first."""
+    """Yields the components and slots that may be bad: the suspects, and all that were flagged with a candidate."""
     found: dict[Key, None] = dict.fromkeys(suspect)
     queue: list[Key] = list(suspect)
     while queue and len(found) < MOST_CANDIDATES:
@@ -138,7 +149,7 @@ def find_candidates(evidence: Evidence, suspect: Pair, since: str) -> Iterator[K
 
 
 def posterior(evidence: Evidence, suspect: Pair, since: str, candidates: list[Key]) -> list[float]:
-    """The probability that each candidate is bad. All others are assumed to be good."""
+    """The probability of each candidate that it is bad. All other components and slots are assumed to be good."""
     number = {key: at for at, key in enumerate(candidates)}
     states = (np.arange(1 << len(candidates))[:, None] >> np.arange(len(candidates))) & 1 == 1
     logs = np.where(states, math.log(PRIOR), math.log(1 - PRIOR)).sum(axis=1)
@@ -146,9 +157,9 @@ def posterior(evidence: Evidence, suspect: Pair, since: str, candidates: list[Ke
         events = evidence.events_since(pair, suspect, since)
         flagged, clean = sum(events), len(events) - sum(events)
         bad = states[:, [number[key] for key in pair if key in number]].any(axis=1)
-        of_bad = flagged * math.log(DETECTED) + clean * math.log(1 - DETECTED)
-        of_good = flagged * math.log(FALSE_ALARM) + clean * math.log(1 - FALSE_ALARM)
-        logs += np.where(bad, of_bad, of_good)
+        log_if_bad = flagged * math.log(DETECTED) + clean * math.log(1 - DETECTED)
+        log_if_good = flagged * math.log(FALSE_ALARM) + clean * math.log(1 - FALSE_ALARM)
+        logs += np.where(bad, log_if_bad, log_if_good)
     weights = np.exp(logs - logs.max())
     return (weights @ states / weights.sum()).tolist()
 
@@ -161,12 +172,12 @@ FOLLOWED, STAYED, BOTH = (
 
 
 def is_decided(sentence: str) -> bool:
-    """Whether a sentence of `swap_sentence` reports which of component and slot is at fault."""
+    """Whether a sentence of `swap_sentence` reports a fault of the component or slot."""
     return sentence.startswith((FOLLOWED, STAYED, BOTH))
 
 
 def swap_sentence(result: SwapResult, kind: str) -> str:
-    """The result of a swap in words. kind: of the component."""
+    """The result of a swap as a sentence. kind: the type of the component, such as "GPU"."""
     component, slot = result.pair
     what, where = f"{kind} {component}", slot_name(slot)
     bad, good = (lambda chance: chance >= CERTAIN), (lambda chance: chance <= 1 - CERTAIN)

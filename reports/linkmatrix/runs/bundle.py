@@ -1,16 +1,16 @@
-"""A bundle: a run and everything that decided its verdict, in one tar archive that any machine can judge again.
+"""A bundle: a tar archive with a run and everything that decided its verdict. Any machine can judge the run again.
 
-    reports/1.json              ReFrame's reports in order of time: the run, and every other attempt
-    records/1-0-3/              record.json, verdict.json and files of cells: report, attempt in the report, test case
+    reports/1.json              ReFrame's reports in order of time: the run, and its other attempts
+    records/1-0-3/              record.json, verdict.json and files of cells (report 1, attempt 0, test case 3)
     config/                     references/*.yaml and manifests/*.json
     bundle.json                 versions, the commit of the references, the number of the run, runs without a report
-    SHA256SUMS                  of all other files, as `sha256sum -c` reads it
+    SHA256SUMS                  of all other files, for `sha256sum -c`
 
 An attempt is a run that measured a test of the run since the references were committed. A bundle of records without a
 report has one run and no other attempt.
 
-The archive has the same bytes wherever it is made. `load` packs the members again and compares the bytes before it
-writes a file.
+The archive has the same bytes on every machine. `load` packs the members again and compares the bytes before any file
+is written.
 """
 
 import io
@@ -51,11 +51,13 @@ UNPACKED: list[tempfile.TemporaryDirectory[str]] = []  # removed at the end of t
 class Bundle:
     """The content of a bundle.
 
-    runs: all runs, the oldest first.
-    run: the run of which the bundle was made.
-    folder: the folder that contains config/.
-    frozen: "commit" and "time" of the references, or the "problem" why there is no commit.
-    unreported: attempts without a report.
+    * sha256: of the archive
+    * runs: all attempts, the oldest first
+    * run: the run of the bundle
+    * folder: the folder that contains config/
+    * versions: {package: version}
+    * frozen: "commit" and "time" of the references, or a "problem" without a commit
+    * unreported: sentences about attempts without a report
     """
 
     path: Path
@@ -74,7 +76,10 @@ class Bundle:
 
 
 def made(run: Run, references: Path, repository: Path) -> bytes:
-    """The bundle of a run and its other attempts. references: a folder or a file. Raises BadInput."""
+    """The archive of a run and its other attempts. references: a folder or a file. Raises BadInput.
+
+    repository: the folder that contains config/.
+    """
     commit = frozen(references)
     manifests = sorted((repository / "config" / "manifests").glob("[!.]*.json"))
     if manifests and (problem := frozen(manifests[0].parent).get("problem")):
@@ -100,7 +105,7 @@ def made(run: Run, references: Path, repository: Path) -> bytes:
 
 
 def frozen(references: Path) -> dict[str, str]:
-    """{"commit", "time"} of the last change of the references; {"problem": why there is none} without a commit."""
+    """{"commit", "time"} of the last change of the references; {"problem": reason} if they are not committed."""
     folder, name = (references, ".") if references.is_dir() else (references.parent, references.name)
 
     def git(*words: str) -> str:
@@ -112,14 +117,14 @@ def frozen(references: Path) -> dict[str, str]:
     except (OSError, subprocess.SubprocessError):
         changed = last = ""
     if changed or not last:
-        why = f"{references.name} has changes that are not committed" if changed else "no commit contains them"
-        return {"problem": why}
+        reason = f"{references.name} has changes that are not committed" if changed else "no commit contains them"
+        return {"problem": reason}
     commit, seconds = last.split()
     return {"commit": commit, "time": utc(float(seconds))}
 
 
 def utc(seconds: float) -> str:
-    """A time in the format of records; "" for a time that no calendar has, such as that of a report without a time."""
+    """Converts seconds since 1970 to the format of records; "" for 0 and for impossible times."""
     try:
         return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%dT%H:%M:%SZ}" if seconds > 0 else ""
     except (OverflowError, ValueError, OSError):
@@ -127,7 +132,10 @@ def utc(seconds: float) -> str:
 
 
 def attempts(report: Path, since: str) -> tuple[list[Path], list[str]]:
-    """(a report, and those in its folder that measured one of its tests since a time; runs without a report)."""
+    """(the report and its other attempts, sentences about runs without a report). since: time of the references.
+
+    Other attempts are the reports in the same folder that measured one of its tests since then.
+    """
     wanted, found, without = tests_in(report), [report], []
     for other in folders.reports_in(report.parent):
         began = utc(folders.session_time(other))
@@ -151,7 +159,7 @@ def tests_in(report: Path) -> set[tuple[str, str, str]]:
 
 
 def cases_of(content: Mapping[str, Any], report: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """("attempt-place", test case) of a report. Raises BadInput."""
+    """Yields ("attempt-position", test case) for each test case of a report. Raises BadInput."""
     with stored.reframe_errors(report):
         for attempt, run in enumerate(content["runs"]):
             for place, case in enumerate(run["testcases"]):
@@ -159,7 +167,7 @@ def cases_of(content: Mapping[str, Any], report: Path) -> Iterator[tuple[str, di
 
 
 def of_report(report: Path, number: int) -> dict[str, bytes]:
-    """A report, and the files that its test cases left, by their names in the bundle. Raises BadInput."""
+    """{name in the bundle: content} of a report and the files of its test cases. Raises BadInput."""
     found = {f"reports/{number}.json": read_whole(report, MOST_BYTES)}
     for place, case in cases_of(read_json(report), report):
         if (folder := folder_of(case, report)) is not None:
@@ -171,7 +179,7 @@ def of_report(report: Path, number: int) -> dict[str, bytes]:
 
 
 def folder_of(case: Mapping[str, Any], report: Path) -> Path | None:
-    """The folder with the verdict and the record of a test case; None without one."""
+    """The folder with the verdict and the record of a test case; None without files."""
     if testcases.DIGEST not in case:
         record = testcases.record_place(case, report)
         return record.parent if record else None
@@ -182,7 +190,7 @@ def folder_of(case: Mapping[str, Any], report: Path) -> Path | None:
 
 
 def of_record(test: Test, folder: str) -> dict[str, bytes]:
-    """A record without a report, with its files of cells and its verdict. Raises BadInput."""
+    """{name in the bundle: content} of a record without a report, with its other files. Raises BadInput."""
     assert test.path is not None and test.record is not None  # a run of records has no other test
     cells = [test.path.with_name(one["cells"]["file"]) for one in test.record["results"] if "cells" in one]
     verdict = [test.path.with_name(verdict_file.FILE)] if test.stored else []
@@ -191,9 +199,9 @@ def of_record(test: Test, folder: str) -> dict[str, bytes]:
 
 
 def packed(members: Mapping[str, bytes]) -> bytes:
-    """A tar archive of these files and their SHA256SUMS, with the same bytes wherever it is made. Raises BadInput.
+    """A tar archive of the files {name: content} and their SHA256SUMS. Raises BadInput for an invalid name.
 
-    No bundle contains names that differ in case only, because some file systems ignore case.
+    Names that differ in case only are invalid, because some file systems ignore case.
     """
     counts = Counter(map(str.lower, members))
     if wrong := [name for name in members if not NAMES.fullmatch(name) or counts[name.lower()] > 1]:
@@ -211,10 +219,11 @@ def packed(members: Mapping[str, bytes]) -> bytes:
 
 
 def load(path: Path) -> tuple[dict[str, bytes], str]:
-    """({name: content} without SHA256SUMS, SHA-256 of the archive). Raises BadInput for a bundle that was changed.
+    """({name: content} without SHA256SUMS, SHA-256 of the archive). Raises BadInput for a changed bundle.
 
-    Only an archive that `packed` makes of the same members is accepted: no links, devices, repeated names, other
-    hashes or further bytes. The size of a member is compared first, because a sparse file may claim any size.
+    The archive must have the bytes that `packed` makes of the same members. Links, devices, repeated names, wrong
+    hashes and further bytes are therefore refused. The size of a member is checked first, because a sparse file may
+    claim any size.
     """
     content = read_whole(path, MOST_BYTES)
     members: dict[str, bytes] = {}
@@ -236,7 +245,7 @@ def load(path: Path) -> tuple[dict[str, bytes], str]:
 
 
 def read(path: Path) -> Bundle:
-    """The bundle at `path`, each verdict of its tests judged again. Raises BadInput for a bundle that was changed."""
+    """Reads the bundle at `path`, and judges its tests again. Raises BadInput for a changed bundle."""
     members, digest = load(path)
     UNPACKED.append(tempfile.TemporaryDirectory(prefix="linkmatrix-"))
     root = Path(UNPACKED[-1].name).resolve()
@@ -254,13 +263,13 @@ def read(path: Path) -> Bundle:
         judged = tuple(judged_again(one, path, root) for one in runs)
         run = judged[max(0, number - 1)]
     except (ArithmeticError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        why = str(error).replace(f"{root}/", "")[:200]
-        raise BadInput(f"{path} is not a bundle that can be read: {why}: {REMEDY}") from None
+        reason = str(error).replace(f"{root}/", "")[:200]
+        raise BadInput(f"{path} is not a bundle that can be read: {reason}: {REMEDY}") from None
     return Bundle(path, digest, judged, run, root, *known, without)
 
 
 def of_member(root: Path, number: int) -> Run:
-    """The run of the report `number` of an unpacked bundle, with the records and verdicts in the bundle."""
+    """The run of a report of an unpacked bundle. root: the folder of the bundle. number: of the report, from 1."""
     report = root / f"reports/{number}.json"
     content = read_json(report)
     runs: list[dict[str, Any]] = [{"testcases": []} for _ in content["runs"]]
@@ -273,7 +282,10 @@ def of_member(root: Path, number: int) -> Run:
 
 
 def judged_again(run: Run, path: Path, root: Path) -> Run:
-    """The run of a bundle at `path`. A test whose record gives another verdict than its check stored has the worse."""
+    """The run of a bundle, judged again. If the stored and the new verdict of a test differ, the worse counts.
+
+    path: of the bundle. root: the folder with its unpacked files.
+    """
     tests = []
     for test in run.tests:
         test = replace(test, reason=test.reason.replace(f"{root}/", ""))

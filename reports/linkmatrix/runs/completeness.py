@@ -1,4 +1,4 @@
-"""Whether a run measured everything: the manifest of its mode, and the nodes that were asked for."""
+"""Checks whether a run measured all test cases of its manifest, and all requested nodes."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ LESS = "less than "
 
 @dataclass(frozen=True)
 class EndedRun:
-    """A run that has ended. system: that of its command, None for any. before: the earlier passes that it resumes."""
+    """A run that has ended. system: its option --system; None without. before: the earlier passes that it resumes."""
 
     mode: str
     system: str | None
@@ -27,22 +27,19 @@ class EndedRun:
 
     @cached_property
     def tests(self) -> tuple[Test, ...]:
-        """The test cases of its report."""
+        """All test cases of the report."""
         return stored.load_all(self.report).tests
 
     @cached_property
     def measured(self) -> tuple[dict[str, dict[str, int]], dict[str, list[str]]]:
-        """({partition: {test case: number of cells}}, {partition: skipped test cases}).
-
-        The measured test cases include those that passed in the runs before, which this run resumes.
-        """
+        """({partition: {test case: number of cells}}, {partition: skipped test cases}), with the earlier passes."""
         measured, skipped = measured_cases(self.tests)
         for one in self.before.cases():
             measured.setdefault(one.partition, {}).setdefault(one.case, one.cells)
         return measured, skipped
 
     def expected(self, one: manifest.Manifest) -> manifest.Manifest:
-        """A manifest without the cells of nodes that are out of service."""
+        """The manifest without the cells of nodes that are out of service."""
         cases = dict(one.cases)
         for test in self.tests:
             name = manifest.key(test.name, test.environ)
@@ -56,13 +53,13 @@ class EndedRun:
 
 
 def measured_cases(tests: Iterable[Test]) -> tuple[dict[str, dict[str, int]], dict[str, list[str]]]:
-    """({partition: {test case: its cells}}, {partition: skipped test cases}) of a report."""
+    """({partition: {test case: number of cells}}, {partition: skipped test cases}) of a report's tests."""
     measured: dict[str, dict[str, int]] = {}
     skipped: dict[str, list[str]] = {}
     for test in tests:
         name = manifest.key(test.name, test.environ)
         if test.result == "skip" and test.unmeasured:
-            continue  # for what is so today, such as a node that is drained: nothing that a manifest could excuse
+            continue  # for a temporary reason, such as a drained node, which a manifest does not excuse
         if test.result == "skip":
             skipped.setdefault(test.partition, []).append(name)
         elif not test.fixture:
@@ -71,9 +68,10 @@ def measured_cases(tests: Iterable[Test]) -> tuple[dict[str, dict[str, int]], di
 
 
 def manifest_lines(ran: EndedRun, verdict: Verdict) -> list[str]:
-    """Lines on missing test cases, which begin with LESS, and on test cases that no manifest has.
+    """Lines about the differences between a run and its manifests. Lines that begin with LESS make it INCOMPLETE.
 
-    Without a manifest, only acceptance refuses a selection of tests. A complete run that passes creates the manifest.
+    A complete run that passes writes a missing manifest. Without a manifest, an acceptance with a selection of tests is
+    INCOMPLETE. verdict: of the run.
     """
     known = manifest.load(ran.repository, ran.mode)
     measured, skipped = ran.measured
@@ -100,7 +98,7 @@ def manifest_lines(ran: EndedRun, verdict: Verdict) -> list[str]:
 
 
 def left_out_lines(known: Mapping[str, manifest.Manifest], measured: Mapping[str, manifest.Cases]) -> list[str]:
-    """A line with the test cases that each manifest leaves out of a run."""
+    """One line per manifest with the test cases that it leaves out."""
     lines = []
     for partition in sorted(set(known) & set(measured)):
         names = [name for name in known[partition].left_out if name not in measured[partition]]
@@ -110,14 +108,14 @@ def left_out_lines(known: Mapping[str, manifest.Manifest], measured: Mapping[str
 
 
 def missing_node_lines(report: Path, nodes: list[str]) -> list[str]:
-    """A line that begins with LESS if a node that was asked for has no test in a report."""
-    there = {short(test.node) for test in stored.load_all(report).tests}
-    without = [node for node in nodes if short(node) not in there]
+    """A line that begins with LESS if a requested node has no test in a report; otherwise no line."""
+    tested = {short(test.node) for test in stored.load_all(report).tests}
+    without = [node for node in nodes if short(node) not in tested]
     return [f"{LESS}was asked for: no test of {units.listed(without)}"] if without else []
 
 
 def write_manifests(ran: EndedRun, reason: str, left_out: Mapping[str, str] | None = None) -> list[str]:
-    """Writes the manifests of a run. Returns a line for each. left_out: as in `manifest.freeze`."""
+    """Writes the manifests of a run, one per partition. Returns one line per manifest. left_out: see `freeze`."""
     measured, skipped = ran.measured
     lines = []
     for partition in sorted(set(measured) | set(skipped)):

@@ -1,15 +1,22 @@
-"""Components and slots: the identity of a device or adapter wherever it is, and its location.
+"""Components and slots: the identity of a device or adapter in any slot, and its location.
 
-A component is identified by its serial number, else by its UUID (an adapter by its GUID, else by its MAC address). A
-slot is a node with a slot name, else with a PCI address or port, else with the label.
+| | identified by the first of these |
+|---|---|
+| device | serial number, UUID |
+| adapter | serial number, GUID or MAC address |
+| slot | node with slot name, PCI address or port, label |
 
-Records differ in their content. A node with its domain and without it is the same node. A UUID that another record has
-together with a serial number is that component. A PCI address that another record has together with a slot is that
-slot.
+Records differ in their content, so facts of several records are combined:
 
-Some numbers identify nothing: a serial number or slot that two devices of a record share is that of a board, and a
-shared PCI address that of a divided GPU. A number that is in two slots at the same time, or moves back and forth, was
-given twice by its maker or is a placeholder.
+* A node with and without its domain is the same node.
+* If a record has both the UUID and the serial number of a device, both identify this component in all records.
+* If a record has both the PCI address and the slot name, both identify this slot in all records.
+
+These numbers identify no component:
+
+* a serial number or slot name that two devices of a record share: the board's
+* a PCI address that two devices share: the divided GPU's
+* a number that is in two slots at the same time, or moves back and forth: a placeholder, or not unique
 """
 
 import re
@@ -21,16 +28,16 @@ from ..errors import BadInput, clean
 from ..record.names import short
 
 GPU, ADAPTER, NODE, OTHER = "GPU", "adapter", "node", "device"
-UNKNOWN = {"", "0", "N/A", "[N/A]", "Unknown", "None"}  # what firmware gives for a serial number where it has none
+UNKNOWN = {"", "0", "N/A", "[N/A]", "Unknown", "None"}  # texts of firmware without a serial number
 MAC = re.compile(r"(?i:[0-9a-f]{2}:){5}(?i:[0-9a-f]{2})")
-MOST_RETURNS = 2  # to an earlier slot: a swap that tests which of the two is at fault takes one or two
+MOST_RETURNS = 2  # of a component to an earlier slot: swapping for a test takes one or two
 
-Device = tuple[str, str]  # its node, and its UUID, or its label where it has none; of a node itself, its name twice
-Slot = tuple[str, str]  # its node, and the slot, PCI address, port or label; "" of a node itself
+Device = tuple[str, str]  # (node, UUID or else serial number or label); for a node, (name, name)
+Slot = tuple[str, str]  # (node, slot name, PCI address, port or label); for a node, (name, "")
 
 
 class Sighting(NamedTuple):
-    """A component in a slot in a run, in the words of its record; "" if the record does not have the fact."""
+    """A component in a slot, as the record of one run describes it; "" for unknown fields."""
 
     node: str
     label: str
@@ -39,7 +46,7 @@ class Sighting(NamedTuple):
     serial: str = ""
     uuid: str = ""
     kind: str = OTHER
-    driver: str = ""  # version that the node had
+    driver: str = ""  # version of the node's GPU driver
 
     @property
     def texts(self) -> list[str]:
@@ -48,8 +55,9 @@ class Sighting(NamedTuple):
 
 
 class Component(NamedTuple):
-    """The identity of a component: a word ("serial", "UUID", "GUID" or "MAC") and the text; the word is "" if no record
-    identifies the component.
+    """The identity of a component: a word ("serial", "UUID", "GUID" or "MAC") with its text.
+
+    If no record identifies the component, the word is "" and the text is its slot.
     """
 
     word: str
@@ -60,11 +68,11 @@ class Component(NamedTuple):
 
 
 class ComponentNames:
-    """One name for each component and each slot, from all sightings: (time, sighting), in the order of time."""
+    """Assigns one identity to each component and slot. sightings: (time, sighting) of all runs, in order of time."""
 
     def __init__(self, sightings: Iterable[tuple[str, Sighting]]) -> None:
         every = list(sightings)
-        each = {id(one): one for _, one in every}  # of many runs most are one object
+        each = {id(one): one for _, one in every}  # most runs share their objects
         self.serial_of: dict[str, str] = {}
         self.slot_of: dict[Slot, str] = {}
         for one in each.values():
@@ -76,12 +84,12 @@ class ComponentNames:
         for one in each.values():
             for text in one.texts:
                 slots.setdefault(text, set()).add(self.slot(one))
-        moved = {text for text, of_text in slots.items() if len(of_text) > 1}
+        moved = {text for text, text_slots in slots.items() if len(text_slots) > 1}
         numbers = {number for number, one in each.items() if not moved.isdisjoint(one.texts)}
         self.ambiguous = self.ambiguous_numbers(both for both in every if id(both[1]) in numbers)
 
     def ambiguous_numbers(self, sightings: Iterable[tuple[str, Sighting]]) -> set[str]:
-        """Serial numbers and UUIDs that cannot belong to one component."""
+        """The serial numbers and UUIDs that cannot belong to a single component."""
         last: dict[str, tuple[str, Slot]] = {}
         earlier: dict[str, set[Slot]] = {}
         returns: Counter[str] = Counter()
@@ -100,7 +108,7 @@ class ComponentNames:
         return found
 
     def component(self, one: Sighting) -> Component:
-        """The component of a sighting; without an identity, whatever is in its slot."""
+        """The identity of a sighting's component; its slot if no record identifies the component."""
         other = ("MAC" if MAC.fullmatch(one.uuid) else "GUID") if one.kind == ADAPTER else "UUID"
         for word, text in (("serial", one.serial or self.serial_of.get(one.uuid, "")), (other, one.uuid)):
             if text and text not in self.ambiguous:
@@ -108,21 +116,21 @@ class ComponentNames:
         return Component("", slot_name(self.slot(one)))
 
     def slot(self, one: Sighting) -> Slot:
-        """The slot of a sighting."""
+        """The identity of a sighting's slot."""
         node = short(one.node)
         if one.kind == NODE:
             return node, ""
         return node, one.slot or self.slot_of.get((node, one.pci), "") or one.pci or one.label
 
 
-def slot_name(of: Slot) -> str:
+def slot_name(slot: Slot) -> str:
     """The printed name of a slot: "n12/slot 3", "n12/module 3", "n12/0000:18:00.0", "n12"."""
-    node, slot = of
-    return f"{node}/slot {slot}" if re.fullmatch(r"[0-9-]+", slot) else f"{node}/{slot}".rstrip("/")
+    node, name = slot
+    return f"{node}/slot {name}" if re.fullmatch(r"[0-9-]+", name) else f"{node}/{name}".rstrip("/")
 
 
 def parse_slot(text: str, option: str) -> Slot:
-    """The slot that an option names, "n12/3", "n12/slot 3" or "n12". Raises BadInput."""
+    """Parses a slot: "n12/3", "n12/slot 3", or "n12" for a node. Raises BadInput. option: its name, for the message."""
     node, _, slot = text.strip().partition("/")
     slot = re.sub(r"^slot\s+", "", slot.strip())
     if not re.fullmatch(r"[^\s/]+", node) or (("/" in text) != bool(slot)) or clean(text) != text:
@@ -131,22 +139,22 @@ def parse_slot(text: str, option: str) -> Slot:
 
 
 def matches_slot(slot: Slot, wanted: Slot) -> bool:
-    """Whether a slot is the wanted one. "3" matches slot 3 and module 3; a node alone matches all of its slots."""
+    """Whether a slot matches `wanted`. "3" matches "slot 3" and "module 3"; a node matches all of its slots."""
     if short(slot[0]) != short(wanted[0]):
         return False
     return wanted[1] in ("", slot[1]) or slot[1].partition(" ")[2] == wanted[1]
 
 
 def is_component(one: Sighting, text: str) -> bool:
-    """Whether a sighting is one of the component with this serial number or UUID."""
+    """Whether the component of a sighting has this serial number or UUID."""
     return text.casefold() in (one.serial.casefold(), one.uuid.casefold())
 
 
 def device_sightings(record: Mapping[str, Any]) -> dict[str, Sighting]:
     """{label of a device: its sighting} of a record.
 
-    Ranks are numbered inside their node, because their numbers in the job change. A serial number or slot that several
-    devices share is that of a board, and a shared PCI address that of a divided GPU: these are left out.
+    The label of a sighting numbers ranks inside their node, because their numbers in the job change. Serial numbers,
+    slots and PCI addresses that several devices share are left out (see the docstring of this module).
     """
     devices = record["devices"]
     boards = shared_texts(devices, lambda device: device["part"].get("serial", ""))
@@ -171,7 +179,7 @@ def device_sightings(record: Mapping[str, Any]) -> dict[str, Sighting]:
 
 
 def endpoint_sightings(record: Mapping[str, Any]) -> dict[str, tuple[Device, Sighting]]:
-    """{label of an endpoint of the record's matrices: (device, sighting)}. The device of a node's label is the node."""
+    """{label of an endpoint in the record's matrices: (device, sighting)}. The endpoint may be a node."""
     found = {
         label: ((one.node, one.uuid or one.serial or one.label), one) for label, one in device_sightings(record).items()
     }
@@ -182,34 +190,34 @@ def endpoint_sightings(record: Mapping[str, Any]) -> dict[str, tuple[Device, Sig
 
 
 def node_components(record: Mapping[str, Any] | None) -> dict[str, dict[str, str]]:
-    """{node: {"driver": its version, a slot: the serial number or UUID of the device there}} of a record.
+    """{node: {"driver": version, slot: serial number or UUID of its device}} of a record.
 
-    A node whose devices a record does not identify, as in a record of host memory, is left out.
+    A node is left out if the record identifies none of its devices, as a record of host memory.
     """
     found: dict[str, dict[str, str]] = {}
     for one in device_sightings(record).values() if record is not None else ():
         if one.texts:
-            of_node = found.setdefault(short(one.node), {"driver": one.driver} if one.driver else {})
-            of_node[one.slot or one.pci or one.label] = one.texts[0]
+            slots = found.setdefault(short(one.node), {"driver": one.driver} if one.driver else {})
+            slots[one.slot or one.pci or one.label] = one.texts[0]
     return found
 
 
 def driver_version(record: Mapping[str, Any]) -> str:
-    """The version of the GPU driver, "" where the record does not have it."""
+    """The version of the GPU driver; "" if the record does not contain it."""
     return str(record["software"].get("driver") or "")
 
 
 def pci_address(device: Mapping[str, Any]) -> str:
-    """The PCI address of a device. The instances of a divided GPU share it."""
+    """The PCI address of a device; "" if unknown. The instances of a divided GPU have the same address."""
     return str(device["pci"] or device["place"].get("pci") or "").lower()
 
 
 def shared_texts(
     devices: Iterable[Mapping[str, Any]], text_of: Callable[[Mapping[str, Any]], str]
 ) -> set[tuple[str, str]]:
-    """{(node, text)} of the texts that several devices of a node share. Two ranks may have the same device.
+    """{(node, text)} of the texts that several devices of a node share. Two ranks with the same GPU count once.
 
-    text_of: returns a serial number, slot or address of a device.
+    text_of: returns the serial number, slot or address of a device.
     """
     found = {
         (device["node"], text_of(device), device["uuid"] or device["pci"] or device["label"]) for device in devices
@@ -219,7 +227,7 @@ def shared_texts(
 
 
 def adapter_sightings(record: Mapping[str, Any]) -> dict[tuple[str, str], Sighting]:
-    """{(node, name of an adapter with its port): its sighting} of the adapters that a record identifies."""
+    """{(node, name): sighting} of the identified adapters. A name is "mlx5_0", or "mlx5_0:2" for port 2."""
     found = {}
     for one in record["adapters"]:
         place, part = one["place"], one["part"]
@@ -228,7 +236,7 @@ def adapter_sightings(record: Mapping[str, Any]) -> dict[tuple[str, str], Sighti
         pci = place.get("pci", "").lower()
         where = f"{pci} port {port}" if pci and port not in ("", "1") else pci
         known = part.get("guid") or part.get("mac") or ""
-        if known.strip("0:"):  # a virtual function may have none but zeros
+        if known.strip("0:"):  # the address of a virtual function may consist of zeros
             serial = part.get("serial", "")
             at = place.get("slot", ""), where
             found[node, name] = Sighting(node, name, *at, serial, known, ADAPTER, driver_version(record))

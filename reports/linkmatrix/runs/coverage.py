@@ -1,8 +1,9 @@
-"""When each node and each pair of leaf switches of a partition was measured last, by the index of stored runs.
+"""Coverage of a partition: the last measurement of each node and of each pair of leaf switches, from the index.
 
-The suite of a partition is the test cases that were measured completely on at least half of its measured nodes. The age
-of a node is that of the test case of the suite that was measured longest ago, alone and completely. Test cases that a
-job measured before it was preempted count, and the others stay due.
+* The suite of a partition contains the test cases that were measured completely on at least half of its measured nodes.
+* The age of a node is the age of its oldest result, among the newest complete results of the test cases of the suite.
+  Only tests of this node alone count.
+* A preempted job counts for the test cases that it completed.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
 
 
 DAY = 86400
-#: Keys of the identity of a component in any slot; the first that the record has.
+#: Keys of the identity of a component, in order of priority.
 IDENTITY = ("serial", "uuid", "guid", "mac")
-#: Keys of the location of a component on its node; the first that the record has.
+#: Keys of the location of a component on its node, in order of priority.
 POSITION = ("slot", "pci", "port")
 
 
@@ -42,8 +43,9 @@ POSITION = ("slot", "pci", "port")
 class Coverage:
     """The coverage of a partition at the time `now`, in seconds since 1970.
 
-    suite: the test cases that each node should have. pairs: {two leaf switches: last measurement between them, None:
-    never}. alone, together: the duration of a run on one node, and of a run on two, None if no stored run has it.
+    * pairs: {two leaf switches: time of the last measurement between them, None for never}
+    * suite: the test cases that each node should have
+    * alone, together: the duration of a run on one node, and on two nodes; None without a stored run
     """
 
     partition: str
@@ -56,7 +58,7 @@ class Coverage:
 
     @property
     def days(self) -> int | None:
-        """The age of the node that was measured longest ago in whole days; None if a node was never measured."""
+        """The largest age of a node in whole days; None if a node was never measured completely."""
         if not self.nodes or any(node.tested is None for node in self.nodes):
             return None
         return max(age(self.now, node.tested) for node in self.nodes)
@@ -66,21 +68,21 @@ class Coverage:
         never = [node.name for node in self.nodes if node.tested is None]
         known = [age(self.now, node.tested) for node in self.nodes if node.tested is not None]
         if not known:
-            said = "no node was ever measured completely"
+            text = "no node was ever measured completely"
         elif never:
-            said = f"{len(known)} of {units.counted(len(self.nodes), 'node')} within {units.counted(max(known), 'day')}"
-            said += f", {len(never)} never"
+            text = f"{len(known)} of {units.counted(len(self.nodes), 'node')} within {units.counted(max(known), 'day')}"
+            text += f", {len(never)} never"
         else:
-            said = f"every node measured in the last {units.counted(max(known), 'day')}"
+            text = f"every node measured in the last {units.counted(max(known), 'day')}"
         if not self.pairs:
-            return said
+            return text
         met = sum(met is not None and age(self.now, met) <= within for met in self.pairs.values())
-        share = int(1000 * met / len(self.pairs)) / 10  # never more than it is
-        return f"{said}, {share:g} % of pairs of leaf switches in the last {units.counted(within, 'day')}"
+        percent = int(1000 * met / len(self.pairs)) / 10  # rounded down
+        return f"{text}, {percent:g} % of pairs of leaf switches in the last {units.counted(within, 'day')}"
 
 
 def age(now: float, then: float | None) -> int:
-    """The age in whole days, rounded up; 0 for a time in the future."""
+    """The age of the time `then` in whole days, rounded up; 0 for a time in the future."""
     return max(0, -(-int(now - (then or 0.0)) // DAY))
 
 
@@ -93,37 +95,38 @@ def coverage(
     clean_runs: int,
     written: Sequence[Note] = (),
 ) -> Coverage:
-    """The coverage of a partition.
+    """The coverage of a partition. Raises BadInput if no node of the partition is known.
 
-    known: {node: why it takes no job now, "" if it does} by its scheduler, None: the nodes of stored runs. leaves:
-    {node: its leaf switch}; for other nodes the leaf switch of the newest record. written: notes; a node counts as
-    changed after a noted repair. Raises BadInput.
+    * known: {node: reason why it accepts no jobs, "" if it does} from the scheduler; None for the nodes of stored runs
+    * leaves: {node: its leaf switch}; other nodes have the leaf switch of their newest record
+    * written: notes; a node counts as changed after a noted repair
     """
     until = now + SKEW
     newest: dict[str, dict[str, int]] = {}
     for node, cases, started in index.measured_cases(partition, until):
-        of_node = newest.setdefault(short(node), {})
+        times = newest.setdefault(short(node), {})
         for name, case in cases.items():
             if case.complete:
-                of_node[name] = max(started, of_node.get(name, 0))
+                times[name] = max(started, times.get(name, 0))
     suite = common_testcases(newest.values())
     tested = {
-        node: min(of[name] for name in suite) for node, of in newest.items() if suite and all(n in of for n in suite)
+        node: min(times[name] for name in suite)
+        for node, times in newest.items()
+        if suite and times.keys() >= set(suite)
     }
     states = index.states(partition)
-    there = {short(node): (node, "") for node in states}
+    members = {short(node): (node, "") for node in states}
     if known is not None:
-        there = {short(node): (node, away) for node, away in known.items()}
-    if not there:
+        members = {short(node): (node, away) for node, away in known.items()}
+    if not members:
         raise BadInput(f"no stored run is of {partition}: measure it first, as linkmatrix run --mode=sweep does")
     complete = index.states(partition, {node: tested[short(node)] for node in states if short(node) in tested})
     changed = noted_repairs(written, tested, states) | node_changes(states, complete)
     tried = {short(node): then for node, then in index.times_tried(partition, until).items()}
     suspect = index.suspects(clean_runs, written)
     suspects = flag_reasons((one for one in suspect if one.kind != ADAPTER), clean_runs)
-    of_adapters = flag_reasons((one for one in suspect if one.kind == ADAPTER), clean_runs)
-    leaf_of = {short(node): of for node, of in index.leaf_switches(partition).items()}
-    leaf_of |= {short(node): of for node, of in leaves.items()}
+    suspect_adapters = flag_reasons((one for one in suspect if one.kind == ADAPTER), clean_runs)
+    leaf_of = {short(node): leaf for node, leaf in [*index.leaf_switches(partition).items(), *leaves.items()]}
     nodes = tuple(
         Node(
             name,
@@ -133,9 +136,9 @@ def coverage(
             changed.get(key, ""),
             away,
             leaf_of.get(key, ""),
-            of_adapters.get(key, ""),
+            suspect_adapters.get(key, ""),
         )
-        for key, (name, away) in sorted(there.items())
+        for key, (name, away) in sorted(members.items())
     )
     met = index.last_meetings(partition, {node: leaf_of.get(short(node), "") for node in index.numbers}, until)
     pairs = combinations(sorted({node.leaf for node in nodes if node.leaf}), 2)
@@ -151,25 +154,28 @@ def coverage(
 
 
 def common_testcases(measured: Iterable[Mapping[str, int]]) -> tuple[str, ...]:
-    """The test cases of at least half of the nodes, of those that have any."""
-    nodes = [of for of in measured if of]
-    counts = Counter(name for of in nodes for name in of)
+    """The test cases of at least half of the nodes with any test case. measured: the test cases of each node."""
+    nodes = [cases for cases in measured if cases]
+    counts = Counter(name for cases in nodes for name in cases)
     return tuple(sorted(name for name, count in counts.items() if 2 * count >= len(nodes)))
 
 
 def flag_reasons(suspects: Iterable[Suspect], clean_runs: int) -> dict[str, str]:
-    """{node: why it is flagged}, by its component with the oldest flag."""
+    """{node: the sentence about its component with the oldest flag}. suspects: the longest flagged first."""
     return {short(one.node): one.sentence(clean_runs) for one in reversed(list(suspects))}
 
 
 def node_changes(newest: Mapping[str, State], before: Mapping[str, State]) -> dict[str, str]:
-    """{node: what changed in its newest record since it was measured completely}."""
+    """{node: the changes between its last complete measurement (`before`) and its newest record, as text}."""
     found = {node: state_difference(before[node], state) for node, state in newest.items() if node in before}
-    return {short(node): said for node, said in found.items() if said}
+    return {short(node): text for node, text in found.items() if text}
 
 
 def noted_repairs(written: Iterable[Note], tested: Mapping[str, float], newest: Mapping[str, State]) -> dict[str, str]:
-    """{node: the last noted repair of it, or of one of its components, since it was measured completely}."""
+    """{node: its last noted repair, or that of a component, since its last complete measurement}.
+
+    tested: {node: time of this measurement}.
+    """
     return {
         node: note.sentence()
         for note in written
@@ -180,7 +186,7 @@ def noted_repairs(written: Iterable[Note], tested: Mapping[str, float], newest: 
 
 
 def nodes_with(text: str, newest: Mapping[str, State]) -> set[str]:
-    """The nodes with a component, by their newest records. text: the identity of the component, "" for none."""
+    """The nodes whose newest record contains the component with the identity `text`; none for ""."""
     wanted = text.casefold()
     return {
         short(node)
@@ -190,8 +196,8 @@ def nodes_with(text: str, newest: Mapping[str, State]) -> set[str]:
 
 
 def state_difference(before: State, after: State) -> str:
-    """What changed on a node, in words; "" without a change. Facts that one of the records lacks are no change."""
-    said = [
+    """The changes on a node as text; "" without a change. Facts that one of the records lacks do not count."""
+    changes = [
         f"{name} {value} -> {after.versions[name]}"
         for name, value in before.versions.items()
         if after.versions.get(name, value) != value
@@ -199,14 +205,14 @@ def state_difference(before: State, after: State) -> str:
     old, new = identities(before.parts), identities(after.parts)
     for kind, place in sorted(old.keys() & new.keys()):
         if old[kind, place] != new[kind, place]:
-            said.append(f"{kind} at {place} {old[kind, place]} -> {new[kind, place]}")
+            changes.append(f"{kind} at {place} {old[kind, place]} -> {new[kind, place]}")
     if before.boot and after.boot and before.boot != after.boot:
-        said.append("it was restarted")
-    return "changed since it was measured completely: " + ", ".join(units.first(said)) if said else ""
+        changes.append("it was restarted")
+    return "changed since it was measured completely: " + ", ".join(units.first(changes)) if changes else ""
 
 
 def identities(installed: Iterable[InstalledComponent]) -> dict[tuple[str, str], str]:
-    """{(kind, location on the node): identity} of the components with both."""
+    """{(type, location on the node): identity} of the components whose location and identity are known."""
     found = {}
     for one in installed:
         place = next((f"{word} {one.place[word]}" for word in POSITION if one.place.get(word)), "")
@@ -217,9 +223,9 @@ def identities(installed: Iterable[InstalledComponent]) -> dict[tuple[str, str],
 
 
 def ages_by_day(index: Index, found: Coverage, days: int) -> list[tuple[str, int, int]]:
-    """[(day, age in days of the node that was measured longest ago, number of nodes that were never measured)].
+    """[(date, largest age of a node in days, number of nodes that were never measured)] of the last `days` days.
 
-    days: the number of days until now. Only measurements of the whole suite count.
+    Only measurements of the whole suite count.
     """
     today = int(found.now // DAY)
     names = {short(node.name): number for number, node in enumerate(found.nodes)}

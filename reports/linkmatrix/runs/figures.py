@@ -1,7 +1,6 @@
 """The figures of runs and of published systems in one form, for comparison.
 
-Cells are a table as in runs/table.py. Of a collective, the bus bandwidth is compared: its other two figures are the
-same measurement, divided by the size and the ranks.
+The bus bandwidth of a collective is compared. Its other two figures follow from the same measurement.
 """
 
 import statistics
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     import pandas
 
 DIRECTION = "_one_direction"
-BIDIRECTIONAL = "osu_mbw_mr_both_ways"  # a name of ours
+BIDIRECTIONAL = "osu_mbw_mr_both_ways"  # OSU has no such benchmark
 #: Test case between ranks → the OSU benchmark that measures the same, before its buffers and its pairs of ranks.
 AS_OSU = {
     "rank_to_rank_bandwidth_mpi": "osu_bw",
@@ -45,9 +44,9 @@ AS_OSU = {
     "node_to_node_latency_mpi": "osu_multi_lat",
     "node_to_node_bidirectional_mpi": BIDIRECTIONAL,
 }
-#: What these are with one pair of ranks; no benchmark of OSU has both directions of several.
+#: {benchmark with several pairs of ranks: the benchmark with one pair}
 ONE_PAIR_NAMES = {"osu_mbw_mr": "osu_bw", "osu_multi_lat": "osu_latency", BIDIRECTIONAL: "osu_bibw"}
-NO_CLASS = "all pairs"  # of a text that does not tell link classes
+NO_CLASS = "all pairs"  # link class of a published text without link classes
 CELL = ["source", "destination", "link_class", "value"]
 PAIR = CELL[:2]
 
@@ -56,15 +55,15 @@ PAIR = CELL[:2]
 class Figures:
     """A matrix of a run or of a published system: a test case or one of its parts, in one size.
 
-    size_bytes: None if unknown.
-    cells: one row per measured cell with the columns CELL, in `unit`.
-    summary: {link class: median} of a matrix whose cells are in a file; `cells` is then empty.
-    alias: OSU's test case that measures the same.
-    extent: the devices and nodes of a collective.
-    library: the library and the memory of a collective, "" for other test cases.
-    on_cores: whether CPU cores stand for devices.
-    variant: as of a matrix, such as ", 32 blocks".
-    way: how MPI sends the memory of devices if not as usual: "staged", "without gdrcopy".
+    * size_bytes: None if unknown
+    * cells: one row per measured cell with the columns CELL, in `unit`
+    * summary: {link class: median} of a matrix whose cells are in a file; `cells` is then empty
+    * alias: the OSU benchmark that measures the same, "" for none
+    * extent: the numbers of nodes and ranks of a collective; None for other test cases
+    * library: the library and memory of a collective; "" for other test cases
+    * on_cores: whether the endpoints are CPU cores
+    * variant: options other than the size, such as ", 32 blocks"
+    * route: the unusual route of MPI messages between GPUs, such as "staged" or "without gdrcopy"
     """
 
     testcase: str
@@ -81,20 +80,21 @@ class Figures:
     route: str = ""
 
     def is_same_testcase(self, other: "Figures") -> bool:
-        """Whether both are the same test case, under any of its names, between ranks with the same number of pairs."""
+        """Whether both are the same test case under any name, with the same number of pairs of ranks."""
         if self.alias and other.alias and self.variant != other.variant:
             return self.alias == other.alias and self.part == other.part
         return self.name == other.name or (self.part == other.part and self.comparison_name == other.comparison_name)
 
     @property
     def comparison_name(self) -> str:
-        """The name of the OSU benchmark, or its own name."""
+        """The name of the OSU benchmark; without one, the name of the test case."""
         return self.alias or self.testcase
 
     @property
     def name(self) -> tuple[str, str]:
-        """(test case, part). One direction of a bidirectional test case is a part in a run, and a test case in
-        published tables.
+        """(test case, part), the same for runs and published systems.
+
+        One direction of a bidirectional test case is a part in a run, but a test case in published tables.
         """
         if self.testcase.endswith(DIRECTION) and not self.part:
             return self.testcase.removesuffix(DIRECTION), "one_direction"
@@ -102,15 +102,15 @@ class Figures:
 
     @property
     def where(self) -> str:
-        """The extent of a collective with its library, else devices or cores of a host."""
+        """The nodes, ranks and library of a collective; otherwise "devices" or "cores of a host"."""
         if self.extent is not None:
             return f"{self.extent}, {self.library}" if self.library not in ("", DEFAULT_LIBRARY) else str(self.extent)
         return "cores of a host" if self.on_cores else "devices"
 
     def has_same_extent(self, other: "Figures") -> bool:
-        """Whether both are comparable.
+        """Whether both were measured on comparable endpoints.
 
-        Collectives must have the same library and number of nodes. Other figures must both be of devices or of cores.
+        Collectives need the same library and number of nodes. Other figures must both be of devices, or both of cores.
         """
         if self.extent is None or other.extent is None:
             return self.extent is other.extent and self.on_cores == other.on_cores
@@ -132,14 +132,16 @@ def run_figures(run: Run) -> Iterator[Figures]:
         for part in (None, *(result.get("parts", ()) if extent is None else ())):
             matrix = from_result(result, part)
             medians = {name: of.median for name, of in matrix.classes.items()} if matrix.external else {}
-            what = (matrix.testcase, part or "", matrix.unit, matrix.size_bytes)
-            way = device_route(record, result, test.variant).removeprefix("mpi").removeprefix(", ")
+            key = (matrix.testcase, part or "", matrix.unit, matrix.size_bytes)
+            route = device_route(record, result, test.variant).removeprefix("mpi").removeprefix(", ")
             library = collective_library(result) if extent is not None else ""
-            yield Figures(*what, measured_cells(matrix), medians, alias, extent, library, on_cores, matrix.variant, way)
+            yield Figures(
+                *key, measured_cells(matrix), medians, alias, extent, library, on_cores, matrix.variant, route
+            )
 
 
 def measured_cells(matrix: Matrix) -> "pandas.DataFrame":
-    """The measured cells of a matrix, as `Figures` has them; none if the cells are in a file."""
+    """The table `Figures.cells` of a matrix; empty if its cells are in a file."""
     import pandas
 
     from . import table
@@ -155,13 +157,16 @@ def measured_cells(matrix: Matrix) -> "pandas.DataFrame":
 
 
 def osu_name(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
-    """The OSU benchmark of a result, with buffers and pairs of ranks; "" for none."""
+    """The OSU benchmark that measures the same as a result: "osu_mbw_mr_dd_4_pairs"; "" for none.
+
+    The name contains the buffers and the number of concurrent pairs of ranks.
+    """
     osu = AS_OSU.get(result["testcase"], "")
     if not osu:
         return ""
     buffers = "dd" if result["memory"] == "device" else "hh"
     nodes = {device["node"] for device in record["devices"]}
-    # of ranks at once: what --pairs-per-node says, or all that two nodes have between them
+    # --pairs-per-node, or otherwise all pairs between two nodes
     pairs = result.get("pairs") or len(record["devices"]) // max(len(nodes), 1)
     if osu not in ONE_PAIR_NAMES:
         return f"{osu}_{buffers}"
@@ -186,7 +191,7 @@ def published_figures(system: Published) -> Iterator[Figures]:
 
 
 def published_class(pair: Pair, classes: Mapping[Pair, str]) -> str:
-    """The link class of a published pair; "" if unknown."""
+    """The link class of a published pair; "" if unknown. classes: {pair: link class}."""
     if pair[0] in ("local", pair[1]):
         return "LOCAL"
     if "host" in pair:
@@ -195,10 +200,10 @@ def published_class(pair: Pair, classes: Mapping[Pair, str]) -> str:
 
 
 def compare_efficiencies(run: Run, published: Published, wanted: set[str]) -> tuple[list[str], list[str]]:
-    """(lines of the comparison of efficiencies, sentences on series that are not comparable).
+    """(lines that compare the efficiencies of simulations, sentences about series that are not comparable).
 
-    The efficiency of simulations is compared by number of devices. A published series is a mean over all numbers of
-    bodies above one number, so the run's value is the same mean. wanted: the test cases, none for all.
+    A published series is a mean over all numbers of bodies above a minimum, so the run's value is the same mean.
+    wanted: the test cases to compare; empty for all.
     """
     lines: list[str] = []
     left_out: list[str] = []
@@ -211,15 +216,15 @@ def compare_efficiencies(run: Run, published: Published, wanted: set[str]) -> tu
         large = [one for one in own if (body_count(one) or 0) > above]
         if not large:
             most = max(body_count(one) or 0 for one in own)
-            said = f"{most} bodies at most here, more than {above} there"
-            left_out.append(f"{series.testcase} efficiency: {said}: not comparable")
+            sizes = f"{most} bodies at most here, more than {above} there"
+            left_out.append(f"{series.testcase} efficiency: {sizes}: not comparable")
             continue
         lines += list(efficiency_lines(series, mean_efficiencies(large), [body_count(one) or 0 for one in large]))
     return lines, left_out
 
 
 def mean_efficiencies(results: Iterable[Result]) -> dict[int, float]:
-    """{devices: mean efficiency in percent over the measured numbers of bodies}."""
+    """{number of devices: mean efficiency over the measured numbers of bodies, in percent}."""
     found: dict[int, list[float]] = {}
     for result in results:
         part = result["parts"].get("efficiency")
@@ -231,7 +236,7 @@ def mean_efficiencies(results: Iterable[Result]) -> dict[int, float]:
 
 
 def efficiency_lines(series: Series, here: Mapping[int, float], bodies: list[int]) -> Iterator[str]:
-    """The lines that compare one published series with the run."""
+    """Yields lines that compare a published series with the run. here: {number of devices: efficiency in percent}."""
     numbers = ", ".join(map(str, sorted(bodies)))
     there = {devices: 100 * value for devices, value in series.devices.items()}
     above = f"more than {series.bodies_above} there"
@@ -242,5 +247,5 @@ def efficiency_lines(series: Series, here: Mapping[int, float], bodies: list[int
     for side, only in (("here", here.keys() - there.keys()), ("there", there.keys() - here.keys())):
         if only:
             values = here if side == "here" else there
-            said = ", ".join(f"{counted(devices, 'device')} {values[devices]:.1f} %" for devices in sorted(only))
-            yield f"  only {side}: {said}"
+            texts = (f"{counted(devices, 'device')} {values[devices]:.1f} %" for devices in sorted(only))
+            yield f"  only {side}: {', '.join(texts)}"

@@ -1,4 +1,4 @@
-"""The folder of all results, the ReFrame reports in it, and the order of the reports in time."""
+"""The folder of all results (the prefix), the ReFrame reports in it, and their order in time."""
 
 import math
 import os
@@ -12,35 +12,35 @@ from ..errors import BadInput
 from ..files import read_json, regular
 
 REPORT = re.compile(r"run-report-.*\.json")
-START, END = "time_start_unix", "time_end_unix"  # of a session
+START, END = "time_start_unix", "time_end_unix"  # keys of a session's start and end
 TIMES = {key: re.compile(rb'"%s": ([0-9.]+)' % key.encode()) for key in (START, END)}
 DRY_RUN = re.compile(rb'"cmdline": "[^"]* --dry')
-#: ReFrame counts these tests if a signal ends it, as Ctrl-C does.
+#: A session with aborted tests was ended by a signal, such as Ctrl-C.
 ABORTED, FAILED = re.compile(rb'"num_aborted": [1-9]'), re.compile(rb'"num_failures": [1-9]')
-#: ReFrame writes it in place: of a disk that was full its beginning is left.
+#: The remedy for a report that a full disk cut off: ReFrame overwrites the file in place.
 CUT = "free space on its disk if the disk is full, remove the file, and measure again"
 SKEW = 900.0  # seconds by which the clocks of a cluster may differ
-HEAD_BYTES = 1 << 16  # of a report, where ReFrame writes about its session
+HEAD_BYTES = 1 << 16  # the beginning of a report, with the facts of the session
 DAY = 86400.0  # seconds
-CLOCK_JUMP = 180 * DAY  # without a report: more likely a clock that jumped than a site that measured nothing
+CLOCK_JUMP = 180 * DAY  # a longer time without a report is more likely a jump of the clock
 
 
 def prefix() -> Path:
-    """The folder of all results: $LINKMATRIX_PREFIX, else .linkmatrix next to the nearest config/settings.py.
+    """The folder of all results: $LINKMATRIX_PREFIX, or .linkmatrix next to the nearest config/settings.py.
 
     Raises BadInput if the variable names something other than a folder.
     """
-    if said := os.environ.get("LINKMATRIX_PREFIX"):
-        if os.path.exists(said) and not os.path.isdir(said):
+    if name := os.environ.get("LINKMATRIX_PREFIX"):
+        if os.path.exists(name) and not os.path.isdir(name):
             raise BadInput(
-                f"results cannot be in {said}, which is not a folder: name another folder in $LINKMATRIX_PREFIX"
+                f"results cannot be in {name}, which is not a folder: name another folder in $LINKMATRIX_PREFIX"
             )
-        return Path(said)
+        return Path(name)
     return repository() / ".linkmatrix"
 
 
 def repository() -> Path:
-    """The folder with the nearest config/settings.py: around the working directory, else around this package."""
+    """The folder with the nearest config/settings.py, above the working directory or else above this package."""
     here = Path.cwd()
     for folder in [here, *here.parents, Path(__file__).resolve().parents[3]]:
         if (folder / "config" / "settings.py").is_file():
@@ -51,40 +51,39 @@ def repository() -> Path:
 def newest_report(folder: Path) -> Path:
     """The run-report-*.json in `folder` whose session ended last. Raises BadInput without one.
 
-    Dry runs do not count. A run that a signal ended before a test failed does not count either, because the run before
-    it has more results.
+    Dry runs do not count, and neither do runs that a signal ended before a test failed.
     """
     found = sorted(reports_in(folder), key=end_time)
     newest = next((path for path in reversed(found) if is_measurement(path)), None)
     if newest is None:
-        there = (
+        problem = (
             "there are only reports of dry runs and interrupted runs, which have no result,"
             if found
             else "there is no run-report-*.json"
         )
-        raise BadInput(f"{there} in {folder}: measure first (linkmatrix measure), or name a record or report")
+        raise BadInput(f"{problem} in {folder}: measure first (linkmatrix measure), or name a record or report")
     return newest
 
 
 def is_measurement(path: Path) -> bool:
-    """Whether a report is neither of a dry run nor of an interrupted run."""
+    """Whether a report belongs neither to a dry run nor to an interrupted run without a failure."""
     beginning = head(path)
     interrupted = ABORTED.search(beginning) and not FAILED.search(beginning)
     return not DRY_RUN.search(beginning) and not interrupted
 
 
 def reports(prefix: Path) -> list[Path]:
-    """All ReFrame reports of a prefix, the newest last. Raises BadInput if the folder cannot be read."""
+    """All ReFrame reports of a prefix, the newest last. Raises BadInput if the folder is unreadable."""
     return reports_in(prefix / "reports")
 
 
 def reports_in(folder: Path) -> list[Path]:
-    """All ReFrame reports of a folder, the newest last. Raises BadInput if the folder cannot be read."""
+    """All ReFrame reports in a folder, the newest last. Raises BadInput if the folder is unreadable."""
     return sorted((path for path in entries(folder) if REPORT.fullmatch(path.name)), key=start_key)
 
 
 def entries(folder: Path) -> list[Path]:
-    """The entries of a folder; none if the folder does not exist. Raises BadInput."""
+    """The entries of a folder; none if the folder does not exist. Raises BadInput if the folder is unreadable."""
     try:
         with os.scandir(folder) as found:
             return [Path(one.path) for one in found]
@@ -95,7 +94,7 @@ def entries(folder: Path) -> list[Path]:
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """All files of a folder and its subfolders. Raises BadInput if a folder cannot be read."""
+    """Yields all files of a folder and its subfolders. Raises BadInput if a folder is unreadable."""
 
     def refuse(error: OSError) -> None:
         raise BadInput(f"{error.filename} cannot be read: {error.strerror or error}")
@@ -105,10 +104,10 @@ def files_below(folder: Path) -> Iterator[Path]:
 
 
 def start_key(path: Path) -> tuple[float, list[int]]:
-    """Sort key of reports: the start of the session by ReFrame's clock, then the session number.
+    """The sort key of reports: the start of the session by ReFrame's clock, then the session number.
 
-    The time of the file is not used, because a copy changes it. A start in the future counts as unknown: otherwise a
-    clock that was ahead would make a report the newest for ever.
+    A start in the future counts as unknown, because the report would otherwise stay the newest. The time of the file is
+    not used, because copying changes it.
     """
     began = session_time(path)
     return began if began <= time.time() + SKEW else 0.0, [int(number) for number in re.findall(r"\d+", path.name)]
@@ -121,7 +120,7 @@ def end_time(path: Path) -> float:
 
 
 def head(path: Path) -> bytes:
-    """The first HEAD_BYTES of a report; empty if it cannot be read."""
+    """The first HEAD_BYTES of a report; empty if the report is unreadable."""
     try:
         regular(path)
         with path.open("rb") as file:
@@ -131,7 +130,7 @@ def head(path: Path) -> bytes:
 
 
 def session_time(path: Path, key: str = START) -> float:
-    """The start of a report's session in seconds since 1970, or with the key END its end; 0 if unknown."""
+    """The start (key START) or end (key END) of a report's session, in seconds since 1970; 0 if unknown."""
     try:
         found = TIMES[key].search(head(path))
         seconds = float(found[1] if found else read_json(path)["session_info"][key])
@@ -141,21 +140,22 @@ def session_time(path: Path, key: str = START) -> float:
 
 
 def epoch(text: str) -> int:
-    """The time of a record in seconds since 1970."""
+    """Converts a time of a record, "2026-11-20T10:00:00Z", to seconds since 1970."""
     return int(datetime.fromisoformat(text.removesuffix("Z") + "+00:00").timestamp())
 
 
 def expired_files(paths: Iterable[Path], days: int) -> tuple[list[Path], list[Path]]:
-    """(files written more than `days` ago, files that seem so old because the clock may have jumped).
+    """(files older than `days`, files that may seem so old because the clock jumped).
 
-    The second list has the files before a gap without any file. The gap is half a year, or `days` if that is longer.
+    The second list has the files before a gap of half a year, or of `days` if `days` is longer.
     """
     now = last = time.time()
     written = sorted(((path.stat().st_mtime, path) for path in paths), reverse=True)
     old = []
     for number, (when, path) in enumerate(written):
         if last - when > max(days * DAY, CLOCK_JUMP):
-            return old, [one for _, one in written[number:]]
-        old += [path] if now - when > days * DAY else []
+            return old, [doubtful for _, doubtful in written[number:]]
+        if now - when > days * DAY:
+            old.append(path)
         last = when
     return old, []

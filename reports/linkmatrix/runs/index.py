@@ -1,12 +1,10 @@
 """The index of all stored reports by node and time: the database `index.db` of the prefix.
 
-To read and judge a year of daily runs of thousands of nodes takes hours; a query of the index takes seconds. The index
-has only data of reports and records. It is updated whenever it is opened, is created again if it is missing, damaged or
-of another version, and can be removed at any time. Several commands may use it concurrently: reports are added
-in transactions, under the lock of the file.
-
-A verdict is that of the time when its report was added, with the references and the code of that time, unless it is
-asked for `again`.
+* Reading a year of daily runs of thousands of nodes takes hours. A query of the index takes seconds.
+* The index has only data of reports and records, so it can be removed at any time.
+* Opening the index updates it, and creates it again if it is missing, damaged or of another version.
+* Several commands may use the index concurrently: reports are added in transactions, under a lock.
+* A stored verdict uses the references and the code of the time when its report was added. `open_index` can judge again.
 """
 
 import contextlib
@@ -36,17 +34,17 @@ if TYPE_CHECKING:
     import pandas
 
 FILE = "index.db"
-MOST_NODES = 16  # that a part was ever on: a number that more have is a placeholder
+MOST_NODES = 16  # a serial number that more nodes had is a placeholder
 
 
 class Index(Tables):
     """The open database, with the queries of the commands.
 
-    until: a time in seconds since 1970; later starts, by a clock that was ahead, are left out.
+    A parameter `until` is a time in seconds since 1970. Later starts come from a wrong clock, and are left out.
     """
 
     def single_node_outcomes(self, partition: str | None) -> list[Outcome]:
-        """What tests of a single node found out about this node. partition: None for all partitions."""
+        """The outcomes of all tests of a single node. partition: None for all partitions."""
         chosen = self.numbers.get(partition, -1) if partition else None
         rows = self.connection.execute(
             "SELECT node, test, MAX(started), verdict, cases, components FROM tests WHERE nodes = 1"
@@ -62,7 +60,7 @@ class Index(Tables):
         ]
 
     def disturbance_streaks(self) -> dict[str, str]:
-        """{node: why it cannot be judged} of nodes with a cell that was DISTURBED several times in a row."""
+        """{node: a sentence} of the nodes with a cell that was DISTURBED several times (`known_good.streaks`)."""
         rows = self.connection.execute(
             "SELECT node, started, run, cases, disturbed FROM tests WHERE run != 0 AND node IN"
             " (SELECT node FROM tests WHERE disturbed NOT IN (SELECT id FROM sets WHERE content = '[]'))"
@@ -76,12 +74,12 @@ class Index(Tables):
         )
 
     def states(self, partition: str, until: Mapping[str, int] | None = None) -> dict[str, State]:
-        """{node: its state in its newest record}. until: {node: the last time that counts}, of these nodes only."""
+        """{node: its state in its newest record}. until: {node: latest start}, for these nodes only; None for all."""
         numbers = self.numbers
         chosen = "SELECT node, MAX(started), boot, parts, versions FROM tests WHERE run != 0"
         if until is None:
-            of = self.connection.execute(f"{chosen} AND partition = ? GROUP BY node", (numbers.get(partition, -1),))
-            rows = list(of)
+            key = (numbers.get(partition, -1),)
+            rows = self.connection.execute(f"{chosen} AND partition = ? GROUP BY node", key).fetchall()
         else:
             asked = ((numbers[node], moment) for node, moment in until.items() if node in numbers)
             rows = [self.connection.execute(f"{chosen} AND node = ? AND started <= ?", one).fetchone() for one in asked]
@@ -92,7 +90,7 @@ class Index(Tables):
         }
 
     def medians(self) -> "pandas.DataFrame":
-        """The medians of all reports, as `series.frame` has them."""
+        """The medians of all reports, in the format of `series.frame`."""
         import pandas
 
         rows = self.connection.execute(f"SELECT {', '.join(series.COLUMNS)} FROM medians").fetchall()
@@ -103,7 +101,7 @@ class Index(Tables):
         return series.frame(found)
 
     def measured_cases(self, partition: str, until: float = math.inf) -> Iterator[tuple[str, dict[str, Case], int]]:
-        """(node, test cases of a test of it alone, start of the newest such test) of each node."""
+        """Yields (node, test cases, newest start) for each set of test cases that tests of a single node measured."""
         found = self.connection.execute(
             "SELECT node, cases, MAX(started) FROM tests WHERE partition = ? AND nodes = 1 AND run != 0"
             " AND started <= ? GROUP BY node, cases",
@@ -112,7 +110,7 @@ class Index(Tables):
         yield from ((self.names[node], self.cases_in(cases), started) for node, cases, started in found)
 
     def times_tried(self, partition: str, until: float = math.inf) -> dict[str, int]:
-        """{node: start of the last test of it alone, whatever its result}."""
+        """{node: start of the last test of this single node, whatever its result}."""
         found = self.connection.execute(
             "SELECT node, MAX(started) FROM tests WHERE partition = ? AND nodes = 1 AND started <= ? GROUP BY node",
             (self.numbers.get(partition, -1), until),
@@ -120,7 +118,7 @@ class Index(Tables):
         return {self.names[node]: started for node, started in found}
 
     def days_measured(self, partition: str, suite: Collection[str]) -> Iterator[tuple[str, int]]:
-        """(node, days since 1970) of each day on which all test cases of a suite were measured on a node alone."""
+        """Yields (node, day) if a test of the single node measured the whole suite. day: days since 1970."""
         sets = [number for (number,) in self.connection.execute("SELECT DISTINCT cases FROM tests")]
         measured = {number: {name for name, case in self.cases_in(number).items() if case.complete} for number in sets}
         complete = [number for number, names in measured.items() if names >= set(suite)]
@@ -132,7 +130,7 @@ class Index(Tables):
         yield from ((self.names[node], day) for node, day in found)
 
     def leaf_switches(self, partition: str) -> dict[str, str]:
-        """{node: its leaf switch} by the newest records with a leaf switch."""
+        """{node: its leaf switch} from the newest records with a leaf switch."""
         nowhere = self.numbers.get("", -1)
         found = self.connection.execute(
             "SELECT node, MAX(started), leaf FROM tests WHERE partition = ? AND leaf != ? AND run != 0 GROUP BY node",
@@ -141,9 +139,9 @@ class Index(Tables):
         return {self.names[node]: self.names[leaf] for node, _, leaf in found}
 
     def durations(self, partition: str, pattern: str, most: int) -> list[float]:
-        """The durations in seconds of the newest complete runs of tests, the oldest first; of at most `most` runs.
+        """The durations of the newest `most` complete runs in seconds, the oldest first.
 
-        pattern: matches the names of the tests. A run that ended before it measured anything does not count.
+        pattern: a regular expression for the names of the tests. A run without a measurement does not count.
         """
         named = [number for name, number in self.numbers.items() if re.search(pattern, name)]
         found = self.connection.execute(
@@ -158,7 +156,7 @@ class Index(Tables):
     def last_meetings(
         self, partition: str, group_of: Mapping[str, str], until: float = math.inf
     ) -> dict[tuple[str, str], int]:
-        """{(group, group): last measurement between two of their nodes in seconds since 1970}.
+        """{(group, group): time of the last measurement between two of their nodes, in seconds since 1970}.
 
         group_of: {node: its group}, such as its leaf switch. Nodes without a group are left out.
         """
@@ -168,12 +166,12 @@ class Index(Tables):
             (self.numbers.get(partition, -1), until),
         )
         for meeting, started in rows:
-            said = self.set_content(meeting)
-            groups = [group_of.get(node, "") for node in said["nodes"]]
-            there = sorted(set(filter(None, groups)))
-            pairs = ((groups[one], groups[other]) for one, other in said["pairs"])
-            each = pairs if said["pairs"] else combinations(there, 2)
-            for pair in {(min(pair), max(pair)) for pair in each if all(pair) and pair[0] != pair[1]}:
+            content = self.set_content(meeting)
+            groups = [group_of.get(node, "") for node in content["nodes"]]
+            pairs = ((groups[one], groups[other]) for one, other in content["pairs"])
+            if not content["pairs"]:
+                pairs = combinations(sorted(set(filter(None, groups))), 2)
+            for pair in {(min(pair), max(pair)) for pair in pairs if all(pair) and pair[0] != pair[1]}:
                 found[pair] = max(started, found.get(pair, 0))
         return found
 
@@ -183,18 +181,18 @@ class Index(Tables):
         return sorted(self.names[number] for (number,) in found)
 
     def run_flags(self, clean_runs: int) -> Iterator[RunFlags]:
-        """The flags and clean scopes in each report, of all nodes that may be flagged now.
+        """Yields the flags and clean scopes in each report, of all nodes that may be flagged now.
 
-        These are the nodes that were flagged lately, and the nodes that had one of their components.
+        These are the nodes of `flagged_lately`, and the nodes that ever had one of their components.
         """
         yield from self.flags_on(self.nodes_sharing_parts(self.flagged_lately(clean_runs)))
 
     def flagged_lately(self, clean_runs: int) -> set[int]:
-        """The numbers of the nodes that were ever flagged, except those that are certainly unflagged by now.
+        """The numbers of the nodes that were ever flagged, except nodes that are certainly unflagged.
 
-        A node is certainly unflagged after `clean_runs` runs with one driver in which each flagged device was clean for
-        each of its scopes. Two reports with the same start count as one, because one may be a copy. A report of a
-        clock that is ahead does not count.
+        A node is certainly unflagged after `clean_runs` runs with the same driver in which each flagged device was
+        clean for each of its scopes. Reports with the same start count once, because one may be a copy. A report with a
+        start in the future does not count.
         """
         latest = latest_time(time.time())
         flagged: dict[int, tuple[str, dict[str, set[Scope]]]] = {}
@@ -214,7 +212,10 @@ class Index(Tables):
     def clean_since(
         self, node: int, last: str, latest: str, devices: Mapping[str, set[Scope]]
     ) -> Counter[tuple[str, ...]]:
-        """{driver versions: number of runs of a node between two times in which all of the devices were clean}."""
+        """{driver versions: number of runs in which all devices of a node were clean for their scopes}.
+
+        last, latest: the times between which runs count. devices: {device: its flagged scopes}.
+        """
         rows = self.connection.execute(
             "SELECT began, seen, clean FROM devices JOIN reports ON report = reports.id WHERE node = ? AND began > ?"
             " AND began <= ? ORDER BY began",
@@ -222,19 +223,23 @@ class Index(Tables):
         )
         found: Counter[tuple[str, ...]] = Counter()
         for _, same in groupby(rows, key=lambda row: row[0]):
-            good = ((seen, self.clean_scopes_in(clean)) for _, seen, clean in same)
-            clean = [seen for seen, clean in good if all(of <= clean.get(name, set()) for name, of in devices.items())]
-            if clean:
-                found[tuple(sorted({one.driver for _, one in self.sightings_in(clean[0])}))] += 1
+            runs = ((seen, self.clean_scopes_in(clean)) for _, seen, clean in same)
+            good = [
+                seen
+                for seen, clean in runs
+                if all(scopes <= clean.get(name, set()) for name, scopes in devices.items())
+            ]
+            if good:
+                found[tuple(sorted({one.driver for _, one in self.sightings_in(good[0])}))] += 1
         return found
 
     def node_numbers(self, nodes: Iterable[str]) -> set[int]:
-        """The numbers of nodes, under each name in records: with a domain, and without."""
+        """The numbers of nodes, under all of their names in records: with a domain, and without."""
         wanted = {short(node) for node in nodes}
         return {number for name, number in self.numbers.items() if short(name) in wanted}
 
     def unknown_slots(self, places: Iterable[Slot]) -> list[Slot]:
-        """The slots of `places` in which no report has a device, adapter or node."""
+        """The slots of `places` in which no report contains a device, adapter or node."""
         wanted = list(places)
         nodes = self.node_numbers(node for node, _ in wanted)
         every = [one for node, seen in self.sightings if node in nodes for one in seen]
@@ -243,34 +248,34 @@ class Index(Tables):
         return [place for place in wanted if not any(matches_slot(one, place) for one in known)]
 
     def nodes_with_part(self, text: str) -> set[int]:
-        """The numbers of the nodes that ever had a component, by its serial number or UUID."""
+        """The numbers of the nodes that ever had the component with a serial number or UUID."""
         return {node for node, seen in self.sightings if any(is_component(one, text) for one in seen)}
 
     def nodes_sharing_parts(self, nodes: set[int]) -> set[int]:
         """The numbers of the nodes, and of all nodes that ever had one of their components."""
         nodes = self.node_numbers(self.names[node] for node in nodes)
-        on: dict[str, set[int]] = {}
+        text_nodes: dict[str, set[int]] = {}
         for node, seen in self.sightings:
             for one in seen:
                 for text in one.texts:
-                    on.setdefault(text, set()).add(node)
-        moved = (of for of in on.values() if 1 < len(of) <= MOST_NODES and not of.isdisjoint(nodes))
+                    text_nodes.setdefault(text, set()).add(node)
+        moved = (on for on in text_nodes.values() if 1 < len(on) <= MOST_NODES and not on.isdisjoint(nodes))
         return self.node_numbers(self.names[node] for node in nodes.union(*moved))
 
     @cached_property
     def sightings(self) -> list[tuple[int, list[Sighting]]]:
-        """(number of a node, its sightings), each set of sightings once."""
+        """[(number of a node, a set of its sightings)], without repeated sets."""
         rows = self.connection.execute("SELECT DISTINCT node, seen FROM devices").fetchall()
         return [(node, [Sighting(*place) for _, *place in self.set_content(seen)]) for node, seen in rows]
 
     def flags_on(self, nodes: set[int]) -> Iterator[RunFlags]:
-        """The flags, clean scopes and sightings in each report, of the nodes with these numbers."""
+        """Yields the flags, clean scopes and sightings in each report, of the nodes with these numbers."""
         chosen = f"node IN ({sql_list(nodes)})"
         flagged: dict[int, Flagged] = {}
         rows = self.connection.execute(f"SELECT report, node, device, scope, reason FROM flagged WHERE {chosen}")
         for report, node, device, scope, reason in rows:
-            of_device = flagged.setdefault(report, {}).setdefault((self.names[node], device), {})
-            of_device[Scope(*self.set_content(scope))] = reason
+            device_flags = flagged.setdefault(report, {}).setdefault((self.names[node], device), {})
+            device_flags[Scope(*self.set_content(scope))] = reason
         devices: dict[int, list[tuple[int, int, int]]] = {}
         for report, *row in self.connection.execute(f"SELECT report, node, seen, clean FROM devices WHERE {chosen}"):
             devices.setdefault(report, []).append(tuple(row))
@@ -295,9 +300,9 @@ class Index(Tables):
     def deciding_reports(self, suspects: Iterable[Suspect]) -> set[str]:
         """The names of the reports on which the flags of the suspects depend.
 
-        These are the reports that flag a device of the suspect's node, or of a node that had one of its components,
-        since the suspect is flagged; and the reports since then that are clean for one of its scopes, because they
-        count towards the removal of the flag.
+        These are reports since the oldest flag of a suspect, of its node and of nodes that ever had one of the node's
+        components. They either flag a device, or are clean for a flagged scope, which counts towards the removal of the
+        flag.
         """
         found: set[str] = set()
         for one in suspects:
@@ -314,7 +319,9 @@ class Index(Tables):
                 (one.since,),
             )
             wanted = set(one.scopes)
-            found |= {name for name, clean in rows if any(wanted & of for of in self.clean_scopes_in(clean).values())}
+            found |= {
+                name for name, clean in rows if any(map(wanted.intersection, self.clean_scopes_in(clean).values()))
+            }
         return found
 
     def suspects(self, clean_runs: int, written: Sequence[Note] = ()) -> list[Suspect]:
@@ -323,16 +330,17 @@ class Index(Tables):
 
 
 def sql_list(numbers: Iterable[int]) -> str:
-    """Numbers as SQL has them between brackets."""
+    """Numbers as text for SQL's `IN (…)`."""
     return ",".join(map(str, numbers))
 
 
 @contextlib.contextmanager
 def open_index(prefix: Path, folder: Path | None, again: bool = False) -> Iterator[Index]:
-    """The updated index of a prefix.
+    """A context with the updated index of a prefix. Raises BadInput, OSError, lock.Held.
 
-    folder: of references, None for those of the package. again: judge reports again that were judged with other
-    references or another version of this program; else a note counts them. Raises BadInput, OSError, lock.Held.
+    * folder: the folder of references; None for the references of the package
+    * again: whether to judge reports again that were judged with other references or by another version; otherwise, a
+      note has their number
     """
     path, references, by = prefix / FILE, References.load(folder), fingerprint(folder)
     try:

@@ -1,7 +1,7 @@
-"""The database file of the index: its tables, and its numbers as names and sets.
+"""The database file of the index: its tables, and the names and sets that its numbers represent.
 
-Content that is the same on most days, such as the components of a node, is stored once, as JSON under its digest (table
-`sets`). A missing or damaged file, and a file of another version, is created again.
+A set is content as JSON, such as the components of a node. Equal sets are stored once. A missing or damaged file, and a
+file of another version, is created again.
 """
 
 import hashlib
@@ -21,12 +21,14 @@ from .scopes import Scope
 
 #: The version of the tables below. An index of another version is created again.
 VERSION = 12
-#: reports: those of the prefix, with by what they were judged, and why one cannot be read. tests: a row for each node
-#: of a test; run: the run of the program that measured it, which several tests may share; cases: `known_good.Case` of
-#: each test case; disturbed: its DISTURBED cells; components: of the node, as `components.node_components` has them.
-#: devices: of a node in a report, where its devices were (seen), and the clean scopes of each (clean);
-#: flagged: why a device is flagged for a scope. met: the nodes of a test between which a cell was measured, and
-#: the pairs of them by their numbers there, none where all met. medians: as `series.COLUMNS`.
+#: * reports: all reports of the prefix. judged_by: fingerprint of code and references. trouble: the error of an
+#:   unreadable report
+#: * tests: a row per node of a test. run: hash of the program run, which several tests may share. cases:
+#:   `known_good.Case` per test case. disturbed: DISTURBED cells. components: see `components.node_components`
+#: * devices: a row per node of a report. seen: sightings of its devices. clean: clean scopes of its devices
+#: * flagged: the reason of each flag of a device for a scope
+#: * met: the nodes of a test between which a cell was measured, and their pairs by number; no pairs if all nodes met
+#: * medians: see `series.COLUMNS`
 TABLES = """
 CREATE TABLE reports (id INTEGER PRIMARY KEY, name TEXT UNIQUE, size INTEGER, changed INTEGER, began TEXT,
                       judged_by TEXT, trouble TEXT);
@@ -46,20 +48,19 @@ CREATE INDEX tests_of_nodes ON tests (node, started);
 CREATE INDEX devices_of_nodes ON devices (node);
 CREATE INDEX devices_of_reports ON devices (report);
 """
-REPORT_TABLES = ("tests", "devices", "flagged", "met", "medians")  # tables with rows of a report
+REPORT_TABLES = ("tests", "devices", "flagged", "met", "medians")  # tables whose rows belong to a report
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class InstalledComponent:
-    """A device or adapter on a node at a time.
+    """A device or adapter, as a record describes it.
 
-    kind: "device" or "adapter".
-    name: gpu3, mlx5_0.
-    model: the vendor's name.
-    part: the identity of the component in any slot (serial, uuid, guid, firmware, …).
-    place: the location of the component (node, slot, pci, port).
+    * kind: "device" or "adapter"
+    * name: such as gpu3 or mlx5_0
+    * part: its identity in any slot (serial, uuid, guid, firmware, …)
+    * place: its location (node, slot, pci, port)
     """
 
     kind: str
@@ -70,10 +71,11 @@ class InstalledComponent:
 
 
 class State(NamedTuple):
-    """A node as a record describes it.
+    """A node, as a record describes it.
 
-    started: seconds since 1970. boot: differs after each start of the node, "" if unknown. versions: {fact: value}, as
-    in judge/inventory_diff.py.
+    * started: start of the record, in seconds since 1970
+    * boot: ID of the node's last boot; "" if unknown
+    * versions: {fact: value}, as in judge/inventory_diff.py
     """
 
     started: int
@@ -84,15 +86,14 @@ class State(NamedTuple):
 
 @dataclass
 class Tables:
-    """The open database. The names and sets behind its numbers are read once.
+    """The open database. Names and sets are cached.
 
-    notes: sentences about unreadable reports, outdated verdicts, and runs that ended without a report. sets, places:
-    content that was read already.
+    notes: sentences about unreadable reports, outdated verdicts, and runs that ended without a report.
     """
 
     connection: sqlite3.Connection
     notes: list[str] = field(default_factory=list)
-    sets: dict[int, Any] = field(default_factory=dict)  # that were read already
+    sets: dict[int, Any] = field(default_factory=dict)
     places: dict[int, list[tuple[str, Sighting]]] = field(default_factory=dict)
 
     @cached_property
@@ -106,37 +107,37 @@ class Tables:
         return {name: number for number, name in self.names.items()}
 
     def set_content(self, number: int) -> Any:
-        """The content of a set."""
+        """The content of a set, by its number."""
         if number not in self.sets:
             (content,) = self.connection.execute("SELECT content FROM sets WHERE id = ?", (number,)).fetchone()
             self.sets[number] = json.loads(content)
         return self.sets[number]
 
     def cases_in(self, number: int) -> dict[str, Case]:
-        """{test case: its answers} of a set."""
+        """{test case: its outcome} of a set, by its number."""
         return known_good.parse_cases(self.set_content(number))
 
     def parts_in(self, number: int) -> tuple[InstalledComponent, ...]:
-        """The parts of a set."""
+        """The devices and adapters of a set, by its number."""
         return tuple(InstalledComponent(*one) for one in self.set_content(number))
 
     def sightings_in(self, number: int) -> list[tuple[str, Sighting]]:
-        """(device, its sighting) of a set; repeated calls return the same objects."""
+        """[(device, sighting)] of a set, by its number. Repeated calls return the same objects."""
         if number not in self.places:
             self.places[number] = [(name, Sighting(*place)) for name, *place in self.set_content(number)]
         return self.places[number]
 
     def clean_scopes_in(self, number: int) -> dict[str, set[Scope]]:
-        """{device: its scopes that are PASS or WARN} of a set."""
+        """{device: its clean scopes} of a set, by its number."""
         found: dict[str, set[Scope]] = {}
-        for of, names in self.set_content(number):
+        for scopes, names in self.set_content(number):
             for name in names:
-                found.setdefault(name, set()).update(Scope(*one) for one in of)
+                found.setdefault(name, set()).update(Scope(*one) for one in scopes)
         return found
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """The database at `path` with its tables: new ones if the file is missing, damaged or of another version."""
+    """Opens the database at `path`. Creates it if the file is missing, damaged or of another version."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if connection := open_valid(path):
         return connection
@@ -150,9 +151,9 @@ def open_database(path: Path) -> sqlite3.Connection:
 
 
 def open_valid(path: Path) -> sqlite3.Connection | None:
-    """The database at `path`; None if it is missing, damaged or of another version.
+    """Opens the database at `path`; None if the file is missing, damaged or of another version.
 
-    Raises sqlite3.OperationalError if the file cannot be opened for another reason, which damages nothing.
+    Raises sqlite3.OperationalError if the file cannot be opened for another reason. The file is then intact.
     """
     if not path.exists():
         return None
@@ -171,7 +172,7 @@ def open_valid(path: Path) -> sqlite3.Connection | None:
 
 
 def remove(path: Path) -> None:
-    """Removes the database, and the journal of a process that died."""
+    """Removes the database, and the journal of a process that was killed."""
     for name in (path, path.with_name(f"{path.name}-journal")):
         name.unlink(missing_ok=True)
 
@@ -184,26 +185,26 @@ class Writer:
         self.known: dict[str, dict[Any, int]] = {"names": {}, "sets": {}}
 
     def write(self, report: int, rows: Mapping[str, list[Row]]) -> None:
-        """Writes the rows of a report."""
+        """Writes the rows of a report. report: its number. rows: {table: rows}."""
         for table, found in rows.items():
             for row in found:
-                values = {"report": report, **{column: self.value(column, said) for column, said in row.items()}}
+                values = {"report": report, **{column: self.value(column, content) for column, content in row.items()}}
                 marks = ", ".join("?" * len(values))
                 self.connection.execute(
                     f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", tuple(values.values())
                 )
 
-    def value(self, column: str, said: Any) -> Any:
-        """The value to store in a column: the number of a set or name, or the value itself."""
-        if isinstance(said, (dict, list)):
-            content = json.dumps(said, sort_keys=True, separators=(",", ":"))
-            return self.stored_number("sets", "digest", hashlib.sha256(content.encode()).digest(), content)
-        if isinstance(said, str) and column not in ("device", "reason", "started"):
-            return self.stored_number("names", "name", said)
-        return said
+    def value(self, column: str, content: Any) -> Any:
+        """The value to store in a column: the number of a set or name, or the content itself."""
+        if isinstance(content, (dict, list)):
+            text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+            return self.stored_number("sets", "digest", hashlib.sha256(text.encode()).digest(), text)
+        if isinstance(content, str) and column not in ("device", "reason", "started"):
+            return self.stored_number("names", "name", content)
+        return content
 
     def stored_number(self, table: str, column: str, key: Any, *more: str) -> int:
-        """The number of a name or set; adds a new one."""
+        """The number of a name or set, which is stored if it is new. more: the content of a set."""
         known = self.known[table]
         if key not in known:
             marks = ", ".join("?" * (1 + len(more)))

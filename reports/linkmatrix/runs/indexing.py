@@ -1,7 +1,7 @@
-"""Adds reports to the index: their rows, and the update with reports that are new, changed or gone.
+"""Updates the index with reports that are new, changed or gone.
 
 A test has a row for each of its nodes. A file system may show a record later than its report, so a report that lacks a
-record is read again each time, for the time LATE.
+record is read again at each update, until it is LATE seconds old.
 """
 
 import hashlib
@@ -33,11 +33,11 @@ from .suspects import run_flags
 from .suspicion import Clean, Flagged, plausible_start
 
 BATCH = 50  # reports in one transaction, because each transaction waits for the disk
-LATE = 3600.0  # seconds after its report, in which a record may still appear
+LATE = 3600.0  # seconds after a report in which a record may still appear
 
 
 class ReportRows(NamedTuple):
-    """A report to add. stamp: as `file_stamp`. trouble: why it cannot be read, None if it can. rows: by table."""
+    """A report to add. stamp: see `file_stamp`. trouble: the error of an unreadable report. rows: {table: rows}."""
 
     name: str
     stamp: tuple[int, int]
@@ -47,7 +47,10 @@ class ReportRows(NamedTuple):
 
 
 def update(connection: sqlite3.Connection, path: Path, references: References, by: str, again: bool) -> list[str]:
-    """Adds reports that are new, and drops those that changed or are gone. Returns notes."""
+    """Removes reports that changed or are gone, and adds new and changed reports. Returns sentences for the user.
+
+    path: of the database. by: the `fingerprint`. again: whether to judge reports of another fingerprint again.
+    """
     stamps = {report: stamp for report in folders.reports(path.parent) if (stamp := file_stamp(report))}
     wanted = {report.name: stamp for report, stamp in stamps.items()}
     stored = connection.execute("SELECT id, name, size, changed, judged_by FROM reports").fetchall()
@@ -61,9 +64,9 @@ def update(connection: sqlite3.Connection, path: Path, references: References, b
     new = (read_rows(report, stamp, references) for report, stamp in stamps.items() if report.name not in known)
     while batch := list(islice(new, BATCH)):
         add(connection, path, batch, by)
-    said = connection.execute("SELECT name, trouble, judged_by FROM reports ORDER BY began, id").fetchall()
-    notes = [f"one report is not used: {trouble}" for _, trouble, _ in said if trouble]
-    others = sum(judged_by != by for _, _, judged_by in said)
+    rows = connection.execute("SELECT trouble, judged_by FROM reports ORDER BY began, id").fetchall()
+    notes = [f"one report is not used: {trouble}" for trouble, _ in rows if trouble]
+    others = sum(judged_by != by for _, judged_by in rows)
     if others:
         was = "was" if others == 1 else "were"
         why = "judged with other references or by another version: to judge again, remove"
@@ -82,7 +85,7 @@ def drop(connection: sqlite3.Connection, path: Path, reports: Sequence[int]) -> 
 
 
 def read_rows(report: Path, stamp: tuple[int, int], references: References) -> ReportRows:
-    """The rows of a report, or the error if it cannot be read."""
+    """The rows of a report; without rows and with the error if the report is unreadable."""
     written = stamp[1] / 1e9
     try:
         began, rows, is_complete = report_rows(report, references, written)
@@ -97,17 +100,17 @@ def add(connection: sqlite3.Connection, path: Path, found: Iterable[ReportRows],
     writer = Writer(connection)
     with changing(path), connection:
         for one in found:
-            said = connection.execute(
+            cursor = connection.execute(
                 "INSERT OR IGNORE INTO reports (name, size, changed, began, judged_by, trouble)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
                 (one.name, *one.stamp, one.began, by, one.trouble),
             )
-            if said.rowcount and said.lastrowid is not None:
-                writer.write(said.lastrowid, one.rows)
+            if cursor.rowcount and cursor.lastrowid is not None:
+                writer.write(cursor.lastrowid, one.rows)
 
 
 def fingerprint(folder: Path | None) -> str:
-    """The SHA-256 of everything that decides a verdict: the code, and every file of references."""
+    """The SHA-256 of the code and of all files of references in a folder: together they decide a verdict."""
     found = hashlib.sha256()
     code, tables = Path(__file__).parents[1].rglob("*.py"), folder.glob("*.yaml") if folder else []
     for file in [*sorted(code), *sorted(tables)]:
@@ -116,15 +119,15 @@ def fingerprint(folder: Path | None) -> str:
 
 
 def report_rows(path: Path, references: References, written: float) -> tuple[str, dict[str, list[Row]], bool]:
-    """(start of the session, {table: rows}, whether each record is readable) of a report. Raises BadInput.
+    """(start of the session, {table: rows}, whether all records are readable) of a report. Raises BadInput.
 
-    Names and sets are not yet numbers. written: the time of the report's file, in seconds since 1970.
+    The rows contain names and sets instead of their numbers. written: time of the file, in seconds since 1970.
     """
     report = read_json(path, folders.CUT)
     tests: list[Row] = []
     met: list[Row] = []
     medians: list[Row] = []
-    first: list[str] = []  # when the records began
+    starts: list[str] = []  # of the records
     lacking: list[str] = []  # tests without their record
 
     def judged() -> Iterator[Judged]:
@@ -134,14 +137,14 @@ def report_rows(path: Path, references: References, written: float) -> tuple[str
             tests.extend(test_rows(one, then))
             met.extend(meeting_rows(one, then))
             medians.extend(series.medians(test))
-            first.extend([test.record["started"]] if test.record else [])
+            starts.extend([test.record["started"]] if test.record else [])
             is_lacking = test.lacks_record or (test.stored is None and test.record is None and test.folders)
             lacking.extend([test.name] if is_lacking else [])
             yield one
 
     began = stored.session_time(path, report, folders.START)
     flagged, clean, seen = run_flags(judged())
-    began = began or min(first, default="")
+    began = began or min(starts, default="")
     began, clean = plausible_start(began, clean, written)
     rows = {"tests": tests, "devices": device_rows(clean, seen), "flagged": flag_rows(flagged), "met": met}
     rows["medians"] = medians
@@ -151,20 +154,20 @@ def report_rows(path: Path, references: References, written: float) -> tuple[str
 def start_time(one: Judged, began: str, written: float) -> int | None:
     """The start of a test in seconds since 1970; None if unknown.
 
-    The clock of the node is used if it agrees with ReFrame's clock. A clock that is behind would hide a FAIL behind an
-    earlier PASS, and a clock that is ahead would hide a later FAIL.
+    The start is that of the record if the node's clock agrees with ReFrame's clock, and otherwise that of the session
+    (`began`). With a wrong clock, another result would seem to be newer than a FAIL.
     """
     record = one.test.record
     recorded = record["started"] if record else ""
-    unsure = not recorded or one.test.doubts or (began and epoch(recorded) < epoch(began) - SKEW)
-    said = began if began and unsure else recorded
-    return min(epoch(said), int(written)) if said else None
+    is_unsure = not recorded or one.test.doubts or (began and epoch(recorded) < epoch(began) - SKEW)
+    start = began if began and is_unsure else recorded
+    return min(epoch(start), int(written)) if start else None
 
 
 def test_rows(one: Judged, then: int | None) -> Iterator[Row]:
-    """A row for each node of a test. A test without a record has rows for the nodes of its job, if they are known.
+    """Yields a row for each node of a test. then: the start of the test.
 
-    A simulated fault has no rows, because it changes no state.
+    A test without a record has rows for the nodes of its job, if they are known. A simulated fault has no rows.
     """
     test, record = one.test, one.test.record
     if record is not None and simulated_fault(record):
@@ -202,7 +205,7 @@ def test_rows(one: Judged, then: int | None) -> Iterator[Row]:
 
 
 def component_rows(record: Mapping[str, Any], node: str) -> list[list[Any]]:
-    """[kind, name, model, part, place] of each device and adapter of a node, as in the record."""
+    """[kind, name, model, part, place] of each device and adapter of a node: the fields of InstalledComponent."""
     devices = [one for one in record["devices"] if one["node"] == node and one["part"]]
     found = [
         ["device", one["label"].removeprefix(f"{node}:"), one["name"], one["part"], one["place"]] for one in devices
@@ -215,29 +218,30 @@ def component_rows(record: Mapping[str, Any], node: str) -> list[list[Any]]:
 
 
 def leaf_switches(record: Mapping[str, Any]) -> dict[str, str]:
-    """{node: its leaf switch} of the nodes whose leaf switch is in the record."""
+    """{node: its leaf switch} of the nodes whose leaf switch the record contains."""
     return {one["node"]: one["place"]["leaf"] for one in record["devices"] if one["place"].get("leaf")}
 
 
 def meeting_rows(one: Judged, then: int | None) -> Iterator[Row]:
-    """A row for each matrix between nodes, with the pairs of nodes between which a cell was measured."""
+    """Yields a row for each matrix between nodes, with the pairs of nodes that have a measured cell."""
     record = one.test.record
     if record is None or simulated_fault(record):
         return
     names = sorted({device["node"] for device in record["devices"]})
     number_of = {name: number for number, name in enumerate(names)}
-    of_label = {device["label"]: number_of[device["node"]] for device in record["devices"]} | number_of
+    label_node = {device["label"]: number_of[device["node"]] for device in record["devices"]} | number_of
     for result in record["results"] if len(names) > 1 else ():
-        rows, columns = (np.array([of_label.get(label, -1) for label in result[axis]]) for axis in ("rows", "columns"))
+        axes = (result["rows"], result["columns"])
+        rows, columns = (np.array([label_node.get(label, -1) for label in axis]) for axis in axes)
         block = from_result(result).whole
         if block is not None:
             here, there = (ends[at] for ends, at in zip((rows, columns), block.is_status("ok").nonzero(), strict=True))
         elif result["complete"] and not has_matchings(result):
             here, there = (ends.ravel() for ends in np.meshgrid(np.unique(rows), np.unique(columns)))
         else:
-            continue  # which pairs were drawn is in a file beside it
-        apart = (here != there) & (here >= 0) & (there >= 0)
-        ends = np.sort(np.stack([here[apart], there[apart]], axis=1), axis=1)
+            continue  # the file of the cells contains the measured pairs
+        between_nodes = (here != there) & (here >= 0) & (there >= 0)
+        ends = np.sort(np.stack([here[between_nodes], there[between_nodes]], axis=1), axis=1)
         pairs = np.unique(ends, axis=0).tolist()
         if pairs:
             all_met = len(pairs) == len(names) * (len(names) - 1) // 2
@@ -246,7 +250,7 @@ def meeting_rows(one: Judged, then: int | None) -> Iterator[Row]:
 
 
 def device_rows(clean: Clean, seen: Mapping[Device, Sighting]) -> list[Row]:
-    """A row for each node: the slots of its devices, and [clean scopes, devices]."""
+    """A row for each node, with the sightings of its devices, and with [clean scopes, devices]."""
     places: dict[str, list[list[str]]] = {}
     good: dict[str, dict[tuple[Scope, ...], list[str]]] = {}
     for (node, name), place in sorted(seen.items()):
@@ -261,20 +265,20 @@ def flag_rows(flagged: Flagged) -> list[Row]:
     """A row for each device and scope that a run flags."""
     return [
         {"node": node, "device": name, "scope": list(scope), "reason": reason}
-        for (node, name), of in flagged.items()
-        for scope, reason in of.items()
+        for (node, name), flags in flagged.items()
+        for scope, reason in flags.items()
     ]
 
 
 def hash_number(key: Any) -> int:
-    """A key as a number of 63 bits, the same in every process."""
+    """The hash of a key: 63 bits, the same in every process."""
     return int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:8], "big") >> 1
 
 
 def file_stamp(file: Path) -> tuple[int, int] | None:
     """(bytes, time of the last change in ns) of a file; None if the file is gone."""
     try:
-        said = file.stat()
+        status = file.stat()
     except OSError:
         return None
-    return said.st_size, said.st_mtime_ns
+    return status.st_size, status.st_mtime_ns

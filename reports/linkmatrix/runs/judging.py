@@ -1,10 +1,15 @@
-"""Tests of a run with their verdicts, and the attempt that counts where ReFrame ran a test case several times.
+"""The verdicts of the tests of a run, and of test cases with several attempts.
 
-The verdict of a test is the one that its check stored, or that of the judge with other references.
+The verdict of a test is the stored verdict of its check. With other references, the judge decides again.
 
-A FAIL stays, unless it consists of cells outside their references only and a later attempt is an undisturbed PASS or
-WARN: then the test is WARN. An attempt whose files are lost stays INCOMPLETE. Of all other attempts the last counts.
-`--reruns` and `--duration` repeat what passed too: there the worst attempt counts.
+If ReFrame repeated a failed test case (`--max-retries`), its verdict is:
+
+1. FAIL, if an attempt is FAIL. Exception: an attempt with no other fault than cells outside their references does not
+   count if a later attempt is an undisturbed PASS or WARN. The test case is then WARN.
+2. INCOMPLETE, if the files of an attempt are lost.
+3. otherwise the verdict of the last attempt; WARN if it passed after a failed attempt.
+
+`--reruns` and `--duration` repeat all tests. The worst attempt then counts.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,9 +39,10 @@ NO_VERDICT = "the test ended before its check could judge it"
 class Judged:
     """One test of a run with its verdict.
 
-    reasons: why it is not PASS, in sentences, where no cell and no fact shows it.
-    reference: the reference table that the cells were compared with, "" for none.
-    facts: what its record contains against a PASS, in addition to the cells.
+    * evaluation: the verdicts of the cells; None without a record
+    * reasons: sentences against a PASS that belong to no cell and no fact
+    * reference: the table of references with which the cells were compared; "" for none
+    * facts: facts of the record against a PASS, in addition to the cells
     """
 
     test: "Test"
@@ -48,23 +54,23 @@ class Judged:
 
     @property
     def began(self) -> bool:
-        """Whether the job of the test began. Of a record without ReFrame it did."""
+        """Whether the job of the test began. True for a record without ReFrame."""
         return self.test.began
 
     @property
     def matrices(self) -> list[tuple[Result, MatrixVerdict]]:
-        """Each measured test case of the record with its verdicts."""
+        """[(result of the record, verdicts of its cells)]."""
         if self.evaluation is None or self.test.record is None:
             return []
         return list(zip(self.test.record["results"], self.evaluation.matrices, strict=True))
 
     @property
     def has_wrong_data(self) -> bool:
-        """Whether other data arrived than was sent. No repetition changes that."""
+        """Whether wrong data arrived in any cell."""
         return any(has_status(result, "corrupt") for result, _ in self.matrices)
 
     def matrix_verdict(self, matrix: MatrixVerdict) -> Verdict:
-        """The verdict on one of the matrices; a single one has the verdict of its test."""
+        """The verdict of one of the matrices. A single matrix has the verdict of its test."""
         if len(self.matrices) == 1:
             return self.verdict
         place = next((at for at, (_, one) in enumerate(self.matrices) if one is matrix), None)
@@ -72,23 +78,23 @@ class Judged:
 
     @property
     def reports_state_only(self) -> bool:
-        """Whether another program reported connections or states of devices, and measured nothing."""
+        """Whether the record is imported and contains no measurement, only connections or states of devices."""
         return self.test.record is not None and is_import_without_matrix(self.test.record)
 
     @property
     def verdict_beyond_cells(self) -> Verdict | None:
-        """The verdict of the test if it is worse than that of each matrix, or if there is no matrix; else None.
+        """The verdict of the test if it is worse than all of its matrices, or if there is no matrix; otherwise None.
 
-        Such a verdict has a reason outside the cells: the program did not end well, or an expected GPU is missing.
+        Its reason is not in the cells: the program failed, for example, or an expected GPU is missing.
         """
-        of_matrices = [self.matrix_verdict(matrix) for _, matrix in self.matrices]
-        return self.verdict if not of_matrices or self.verdict > max(of_matrices) else None
+        verdicts = [self.matrix_verdict(matrix) for _, matrix in self.matrices]
+        return self.verdict if not verdicts or self.verdict > max(verdicts) else None
 
 
 def overall(judged: Iterable[Judged]) -> Verdict:
-    """The verdict of a run: that of its worst test, without nodes that are out of service.
+    """The verdict of a run: the worst verdict of its tests, without nodes that are out of service.
 
-    INCOMPLETE without a test for which the machine is large enough.
+    INCOMPLETE if the machine is too small for all tests.
     """
     tests = [one for one in judged if not one.test.out_of_service]
     if all(one.test.too_small for one in tests):
@@ -97,9 +103,9 @@ def overall(judged: Iterable[Judged]) -> Verdict:
 
 
 def exit_code(judged: Sequence[Judged], verdict: Verdict | None = None, acceptance: bool = False) -> int:
-    """The exit code of a run: that of its verdict, 4 where no test began.
+    """The exit code of a run: the code of its verdict, or NOTHING_BEGAN.
 
-    verdict: of the run, where it is worse than that of its tests. acceptance: NOT JUDGED is then 3.
+    verdict: the verdict of the run; None for `overall`. acceptance: NOT JUDGED then has the code of INCOMPLETE.
     """
     verdict = overall(judged) if verdict is None else verdict
     if verdict is Verdict.INCOMPLETE and not any(one.began for one in judged):
@@ -110,11 +116,14 @@ def exit_code(judged: Sequence[Judged], verdict: Verdict | None = None, acceptan
 
 
 def judge(test: "Test", references: References, reference_name: str | None) -> Judged:
-    """The verdict on a test.
+    """The verdict of a test. reference_name: another table of references; None for the table of the partition.
 
-    Its check stored one, unless the test ended before. With `reference_name`, the name of another reference table, and
-    for single records, the judge decides now. A stored verdict without its record stays, and is INCOMPLETE at best. A
-    test that needs more devices than its partition has is NOT JUDGED, and so is that of a node out of service.
+    The first case that applies:
+
+    1. NOT JUDGED for a test that needs more devices than the partition has, or whose node is out of service
+    2. INCOMPLETE for a test that ended before its check stored a verdict
+    3. the stored verdict, unless `reference_name` is set; without its record, INCOMPLETE or worse
+    4. the verdict of the judge
     """
     if test.too_small or test.out_of_service:
         return Judged(test, Verdict.NOT_JUDGED, reasons=(test.reason,))
@@ -141,10 +150,10 @@ def judge(test: "Test", references: References, reference_name: str | None) -> J
 
 
 def agrees(test: "Test", found: TestVerdict, other_references: bool) -> bool:
-    """Whether the result of ReFrame agrees with the verdict.
+    """Whether ReFrame's result agrees with the verdict.
 
-    A stage of ReFrame fails for a verdict of DISTURBED or worse. Its performance stage fails for NOT JUDGED too, where
-    each value must have a reference.
+    ReFrame fails a test that is DISTURBED or worse. In an acceptance, its performance stage also fails for a missing
+    reference.
     """
     if test.result in ("", "pass"):
         return True
@@ -156,39 +165,39 @@ def agrees(test: "Test", found: TestVerdict, other_references: bool) -> bool:
 
 
 def refuse_unknown(references: References, reference_name: str | None) -> None:
-    """Raises BadInput if `reference_name` is given and no table has this name."""
+    """Raises BadInput if there is no table with the name `reference_name`. None and "" are accepted."""
     if reference_name and reference_name not in references.names():
         known = ", ".join(references.names()) or "none"
         raise BadInput(f"--reference '{reference_name}' is in none of the references (known: {known})")
 
 
 def judge_all(run: "Run", references: References, reference_name: str | None) -> list[Judged]:
-    """Every test of the run, in its order. Raises BadInput where `reference_name` is given and no table has it."""
+    """The judged tests of a run, in their order. Raises BadInput if there is no table `reference_name`."""
     refuse_unknown(references, reference_name)
     return [judge(test, references, reference_name) for test in run.tests]
 
 
-MOST_CHARACTERS = 300  # of the reasons of an earlier attempt
+MOST_CHARACTERS = 300  # maximum length of the printed reasons of an attempt
 
 
 def decide_attempts(judged: Iterable[Judged]) -> tuple[list[Judged], list[str]]:
-    """(the attempt of each test case that counts, the test cases that failed before they passed, with the reasons)."""
+    """(one judged test per test case, one sentence per test case that failed before it passed)."""
     counted, passed_later = [], []
     for attempts in group_attempts(judged):
         one, last = decisive(attempts), attempts[-1]
         failed = next((each for each in attempts[:-1] if each.verdict >= Verdict.DISTURBED), None)
         if failed and last.verdict < Verdict.DISTURBED and not last.test.rerun:
-            why = attempt_reasons(failed)
-            passed_later.append(f"{failed.test.name}: {why}")
+            reasons = attempt_reasons(failed)
+            passed_later.append(f"{failed.test.name}: {reasons}")
             if one is last:
-                before = f"it passed in a retry; the first attempt: {why}"
-                one = replace(one, verdict=max(one.verdict, Verdict.WARN), reasons=(before, *one.reasons))
+                first = f"it passed in a retry; the first attempt: {reasons}"
+                one = replace(one, verdict=max(one.verdict, Verdict.WARN), reasons=(first, *one.reasons))
         counted.append(one)
     return counted, passed_later
 
 
 def group_attempts(judged: Iterable[Judged]) -> list[list[Judged]]:
-    """The attempts of each test case in their order. A first attempt of the same name is that of another run."""
+    """The attempts of each test case, in their order. A test whose attempt number does not rise begins a new group."""
     groups: list[list[Judged]] = []
     newest: dict[tuple[str, str, str], list[Judged]] = {}
     for one in judged:
@@ -209,7 +218,7 @@ def decisive(attempts: Sequence[Judged]) -> Judged:
 
 
 def is_excused(one: Judged, later: Sequence[Judged]) -> bool:
-    """Whether later attempts decide in the place of this one."""
+    """Whether an attempt does not count because of the later attempts."""
     if one.verdict is Verdict.FAIL:
         return fails_references_only(one) and any(map(is_clean, later))
     return not one.test.is_verdict_lost
@@ -222,18 +231,18 @@ def is_clean(one: Judged) -> bool:
 
 
 def fails_references_only(one: Judged) -> bool:
-    """Whether a FAIL consists of cells outside their references only."""
+    """Whether cells outside their references are the only reason of a FAIL."""
     record, check = one.test.record, one.test.check
     if record is None or one.has_wrong_data:
         return False
-    beyond = [*one.facts, *check.reasons, *record_reasons(record, check.testcase)]
-    cells = (cell for _, matrix in one.matrices for cell in matrix.cells.values() if cell.verdict is Verdict.FAIL)
-    return not any(each.verdict is Verdict.FAIL for each in beyond) and all(
-        cell.deviation is not None for cell in cells
-    )
+    others = [*one.facts, *check.reasons, *record_reasons(record, check.testcase)]
+    if any(reason.verdict is Verdict.FAIL for reason in others):
+        return False
+    cells = (cell for _, matrix in one.matrices for cell in matrix.cells.values())
+    return all(cell.deviation is not None for cell in cells if cell.verdict is Verdict.FAIL)
 
 
 def attempt_reasons(one: Judged) -> str:
-    """Why an attempt is not PASS, with the worst cell of each matrix."""
+    """The reasons why an attempt is not PASS, with the worst cell of each matrix, as one text."""
     cells = (cell.reason for _, matrix in one.matrices for _, cell in matrix.worst_cells(1)[0])
     return "; ".join([*one.reasons, *cells])[:MOST_CHARACTERS]

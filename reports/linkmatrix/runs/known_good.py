@@ -1,16 +1,19 @@
 """Decides which nodes are known good, and why the others are not. An unmeasured node is never known good.
 
-An outcome is the verdict of a run that measured the node alone, in one scope. The newest outcome of each scope counts.
-A node is known good if
+An outcome is the verdict of a test of a single node, in one scope. The newest outcome of each scope counts. A node is
+known good if all of these are true:
 
-- no newest outcome is FAIL, and none of the last days is INCOMPLETE,
-- at least one outcome of the last days is PASS or WARN, about the driver and the components in the newest records,
-- no run flags a component of the node, and
-- no cell of the node was DISTURBED three times without a clean run in between.
+- No newest outcome is FAIL, and none of the last days is INCOMPLETE.
+- At least one outcome of the last days is PASS or WARN, with the present driver and components of the node.
+- No run flags a component of the node.
+- No cell of the node was DISTURBED three times without a clean run in between.
 
-NOT JUDGED and DISTURBED do not replace an earlier outcome. A FAIL counts until its scope has a newer outcome. A FAIL of
-the present components and driver counts until these components have a newer outcome with this driver. A streak of
-DISTURBED ends with an undisturbed run in which the complete test case of the cell is PASS or WARN.
+How outcomes end:
+
+- NOT JUDGED and DISTURBED do not replace an earlier outcome.
+- A newer outcome in the same scope replaces a FAIL.
+- If the FAIL was measured with the present components and driver, the newer outcome must be too.
+- A clean run for a DISTURBED cell is an undisturbed run in which its complete test case is PASS or WARN.
 """
 
 from __future__ import annotations
@@ -34,7 +37,12 @@ if TYPE_CHECKING:
 
 
 class Case(NamedTuple):
-    """A test case of a test. complete: every cell was measured undisturbed. scopes: (link class, path) of each."""
+    """The outcome of a test case of a test, over all sizes.
+
+    * complete: whether every cell was measured, undisturbed
+    * disturbed: whether another process disturbed the test case
+    * scopes: (link class, path) of each scope
+    """
 
     verdict: Verdict
     complete: bool
@@ -43,10 +51,11 @@ class Case(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The verdict of a test in a scope, on the only node that the test measured.
+    """The verdict of a test of a single node, in one scope.
 
-    started: seconds since 1970. measured: False if the scope is about the test itself and not about a test case.
-    components: (slot, identity) of each device of the node, and ("driver", its version).
+    * started: seconds since 1970
+    * measured: False if the scope is the test itself, and not a test case
+    * components: (slot, identity) of each device of the node, and ("driver", version)
     """
 
     node: str
@@ -58,7 +67,7 @@ class Outcome(NamedTuple):
 
 
 def judged_cases(one: Judged) -> dict[str, Case]:
-    """{test case: its outcomes}. The verdict is the worst of all sizes."""
+    """{test case: its outcome over all sizes} of a judged test."""
     found: dict[str, Case] = {}
     record = one.test.record
     for result, matrix in one.matrices:
@@ -77,7 +86,7 @@ def judged_cases(one: Judged) -> dict[str, Case]:
 
 
 def parse_cases(content: Mapping[str, Any]) -> dict[str, Case]:
-    """The same as `judged_cases`, from the index."""
+    """The result of `judged_cases`, from its JSON in the index."""
     return {
         name: Case(Verdict(verdict), bool(complete), bool(disturbed), tuple((link, path) for link, path in scopes))
         for name, (verdict, complete, disturbed, scopes) in content.items()
@@ -92,35 +101,34 @@ def test_outcomes(
     cases: Mapping[str, Case],
     components: Mapping[str, str] | None = None,
 ) -> Iterator[Outcome]:
-    """The outcomes of a test about a node.
+    """Yields the outcomes of a test of a single node.
 
-    components: {slot: identity} and {"driver": its version} of the node then, None if unknown.
-
-    If the verdict of the test is worse than that of each test case, the test's name is a scope with this verdict. A
-    disturbed test case, and a test that contains one, is DISTURBED instead of PASS, WARN or NOT JUDGED.
+    * components: {slot: identity} and {"driver": version} of the node at that time; None if unknown
+    * If the verdict of the test is worse than the verdicts of its test cases, the test's name is a further scope.
+    * A disturbed test case, and a test with one, is DISTURBED instead of PASS, WARN or NOT JUDGED.
     """
-    there = frozenset((components or {}).items())
+    known = frozenset((components or {}).items())
     for name, case in cases.items():
         outcome = without_disturbed(case.verdict, case.disturbed)
         for link_class, path in case.scopes or [("", "")]:
-            yield Outcome(node, Scope(name, link_class, path), started, outcome, True, there)
-    beyond = verdict > max((case.verdict for case in cases.values()), default=-1)
-    if beyond or verdict in scopes.CLEAN:
+            yield Outcome(node, Scope(name, link_class, path), started, outcome, True, known)
+    is_worse = verdict > max((case.verdict for case in cases.values()), default=-1)
+    if is_worse or verdict in scopes.CLEAN:
         outcome = without_disturbed(Verdict(verdict), any(case.disturbed for case in cases.values()))
-        yield Outcome(node, Scope(test), started, outcome, False, there)
+        yield Outcome(node, Scope(test), started, outcome, False, known)
 
 
 def without_disturbed(verdict: Verdict, disturbed: bool) -> Verdict:
-    """The verdict; DISTURBED in place of PASS, WARN or NOT JUDGED if another process disturbed the measurement."""
+    """The verdict; DISTURBED instead of PASS, WARN or NOT JUDGED if another process disturbed the measurement."""
     return Verdict.DISTURBED if disturbed and verdict <= Verdict.NOT_JUDGED else verdict
 
 
-LEAST_STREAK = 3  # DISTURBED without a clean run in between
-MOST_CELLS = 64  # per test case
+LEAST_STREAK = 3  # times that a cell must be DISTURBED without a clean run in between
+MOST_CELLS = 64  # stored DISTURBED cells per test case
 
 
 class Cell(NamedTuple):
-    """A DISTURBED cell. source, destination: the components. pair: their labels in that run. processes: names."""
+    """A DISTURBED cell. source, destination: components. pair: labels, "gpu0->gpu1". processes: names."""
 
     testcase: str
     source: str
@@ -130,10 +138,13 @@ class Cell(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """A test on a node.
+    """A test, for one of its nodes.
 
-    run: the run of the program. testcases: names of all test cases. clean: names of those that were completely
-    measured, undisturbed, and PASS or WARN. disturbed: the DISTURBED cells.
+    * started: seconds since 1970
+    * run: the hash of the program run
+    * testcases: names of all test cases
+    * clean: names of the test cases that are complete, undisturbed, and PASS or WARN
+    * disturbed: the DISTURBED cells
     """
 
     node: str
@@ -145,15 +156,15 @@ class Measured(NamedTuple):
 
 
 def parse_measured(row: Mapping[str, Any]) -> Measured:
-    """A row of `indexing.test_rows`."""
+    """Converts a row of `indexing.test_rows`."""
     cells = tuple(Cell(*cell[:4], tuple(cell[4])) for cell in row["disturbed"])
-    of_case = parse_cases(row["cases"]).items()
-    clean = frozenset(name for name, one in of_case if one.complete and not one.disturbed and one.verdict in CLEAN)
+    cases = parse_cases(row["cases"]).items()
+    clean = frozenset(name for name, one in cases if one.complete and not one.disturbed and one.verdict in CLEAN)
     return Measured(row["node"], row["started"], row["run"], frozenset(row["cases"]), clean, cells)
 
 
 def disturbed_cells(one: Judged) -> dict[str, list[Cell]]:
-    """{node: the DISTURBED cells with an endpoint on the node}, of the nodes that another process disturbed."""
+    """{disturbed node: the DISTURBED cells with an endpoint on the node} of a judged test."""
     found: dict[str, list[Cell]] = {}
     record = one.test.record
     for result, matrix in one.matrices:
@@ -174,19 +185,22 @@ def disturbed_cells(one: Judged) -> dict[str, list[Cell]]:
 
 
 def streak_sentences(tests: Iterable[Measured]) -> dict[str, str]:
-    """{node: why it cannot be judged} of the nodes with a cell that was DISTURBED the last ENOUGH times.
+    """{node: a sentence} of the nodes with a cell for which `streaks` has a sentence.
 
     The names of nodes are compared without their domains.
     """
-    of_node: dict[str, list[Measured]] = {}
+    node_tests: dict[str, list[Measured]] = {}
     for test in tests:
-        of_node.setdefault(short(test.node), []).append(test)
-    found = {node: sentence for node, of in of_node.items() if (sentence := next(streaks(of), ""))}
+        node_tests.setdefault(short(test.node), []).append(test)
+    found = {node: sentence for node, every in node_tests.items() if (sentence := next(streaks(every), ""))}
     return dict(sorted(found.items()))
 
 
 def streaks(tests: Iterable[Measured]) -> Iterator[str]:
-    """One sentence per cell of a node that was DISTURBED LEAST_STREAK times or more without a clean run in between."""
+    """Yields a sentence per cell that was DISTURBED LEAST_STREAK times or more without a clean run in between.
+
+    tests: the tests of one node.
+    """
     counts: dict[tuple[str, str, str], int] = {}
     newest: dict[tuple[str, str, str], Cell] = {}
     known: set[tuple[int, frozenset[str]]] = set()
@@ -207,14 +221,14 @@ def streaks(tests: Iterable[Measured]) -> Iterator[str]:
 
 
 DAY = 86400
-#: Why a node without an outcome is not known good, by its newest verdict.
+#: {newest verdict: reason} of a node without an outcome that counts.
 NO_OUTCOME = {Verdict.NOT_JUDGED: "was not judged", Verdict.DISTURBED: "was disturbed"}
 REPLACED = "was not judged with its present components and driver"
 AHEAD = "has a start time in the future: its age is unknown"
 
 
 class NodeClasses(NamedTuple):
-    """Known good nodes, flagged nodes and other nodes. suspect, unknown: {node: why}."""
+    """The known good nodes, the flagged nodes and the other nodes. suspect, unknown: {node: reason}."""
 
     good: list[str]
     suspect: dict[str, str]
@@ -224,29 +238,30 @@ class NodeClasses(NamedTuple):
 def classify_nodes(
     outcomes: Iterable[Outcome], suspects: Iterable[Suspect], disturbed: Mapping[str, str], now: float, days: int
 ) -> NodeClasses:
-    """The standing of the nodes with outcomes and of the flagged nodes.
+    """Classify all nodes with outcomes, and the flagged nodes.
 
-    disturbed: {node: why it cannot be judged}. days: the maximum age of an outcome. An outcome with a start in the
-    future does not count, because later outcomes would seem to be earlier.
+    * disturbed: {node: reason why it cannot be judged}
+    * now: seconds since 1970. An outcome with a later start does not count.
+    * days: the maximum age of an outcome
     """
-    of_node: dict[str, list[Outcome]] = {}
+    node_outcomes: dict[str, list[Outcome]] = {}
     for one in outcomes:
-        of_node.setdefault(short(one.node), []).append(one)
+        node_outcomes.setdefault(short(one.node), []).append(one)
     suspect = {short(one.node): one.reason for one in reversed(list(suspects))}
     good, unknown = [], {}
-    for node, found in of_node.items():
+    for node, found in node_outcomes.items():
         if node in suspect:
             continue
-        why = disturbed.get(node) or reason_not_good(found, now, days)
-        if why:
-            unknown[node] = why
+        reason = disturbed.get(node) or reason_not_good(found, now, days)
+        if reason:
+            unknown[node] = reason
         else:
             good.append(node)
     return NodeClasses(sorted(good), dict(sorted(suspect.items())), dict(sorted(unknown.items())))
 
 
 def reason_not_good(outcomes: Iterable[Outcome], now: float, days: int) -> str:
-    """Why a node is not known good; "" if it is."""
+    """The reason why a node is not known good; "" for a known good node. outcomes: of this node."""
     every = list(outcomes)
     found = [one for one in every if one.started <= now + SKEW]
     if not found:
@@ -258,14 +273,14 @@ def reason_not_good(outcomes: Iterable[Outcome], now: float, days: int) -> str:
     def ago(one: Outcome) -> str:
         return f"{units.counted(age(one), 'day')} ago"
 
-    there = present_components(found)
-    of_present = newest(one for one in found if one.components <= there)
-    bad = [one for one in [*newest(found), *of_present] if one.verdict not in CLEAN]
+    components = present_components(found)
+    with_present = newest(one for one in found if one.components <= components)
+    bad = [one for one in [*newest(found), *with_present] if one.verdict not in CLEAN]
     bad = [one for one in bad if one.verdict is Verdict.FAIL or age(one) < days]
     if bad:
         worst = max(bad, key=lambda one: (one.verdict, one.started, one.scope))
         return f"was {WORDS[worst.verdict]} {ago(worst)} ({worst.scope})"
-    passed = [one for one in of_present if one.measured and one.verdict in CLEAN]
+    passed = [one for one in with_present if one.measured and one.verdict in CLEAN]
     if not passed:
         last = max(found, key=lambda one: (one.started, one.verdict))
         replaced = any(one.measured and one.verdict in CLEAN for one in newest(found))
@@ -277,16 +292,16 @@ def reason_not_good(outcomes: Iterable[Outcome], now: float, days: int) -> str:
 
 
 def newest(outcomes: Iterable[Outcome]) -> list[Outcome]:
-    """The newest outcome of each scope; of several at the same time the worst."""
+    """The newest outcome of each scope; of several outcomes with the same start, the worst."""
     found: dict[Scope, Outcome] = {}
     for one in outcomes:
         if one.verdict not in NO_OUTCOME:
-            found[one.scope] = max(one, found.get(one.scope, one), key=lambda of: (of.started, of.verdict))
+            found[one.scope] = max(one, found.get(one.scope, one), key=lambda each: (each.started, each.verdict))
     return list(found.values())
 
 
 def present_components(outcomes: Iterable[Outcome]) -> frozenset[tuple[str, str]]:
-    """The newest identity of each slot, and the newest driver. One test may measure some of the devices only."""
+    """(slot, newest identity) of each slot, and ("driver", newest version). A test may measure some devices only."""
     found: dict[str, str] = {}
     for one in sorted(outcomes, key=lambda one: one.started):
         found.update(one.components)

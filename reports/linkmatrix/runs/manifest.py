@@ -1,9 +1,9 @@
-"""The test cases that a mode of `linkmatrix run` measures on a partition: config/manifests/*.json, one file each.
+"""Manifests: the test cases that a mode of `linkmatrix run` must measure on a partition (config/manifests/*.json).
 
-A run is an acceptance only if it measured the whole manifest. Otherwise a test case that an update removed (one-sided
-MPI, a GPU) would be missing without a failure of any test. The first complete acceptance that passes creates the
-manifest. Later only `run --manifest REASON` changes it, and the file keeps the reason. A test case that a check skips
-(one GPU, no peer access) is excused only if it was skipped when the manifest was created.
+* Without a manifest, a missing test case would stay unnoticed, for example after an update removed one-sided MPI.
+* The first complete run of a mode that passes writes the manifest. Later, only `run --manifest REASON` changes it. The
+  file contains the reasons.
+* A skipped test case (one GPU, no peer access) is excused only if it was skipped when the manifest was written.
 """
 
 import getpass
@@ -20,7 +20,7 @@ from ..errors import BadInput
 from ..files import MOST_BYTES, changing, read_whole, refuse_repeats, write_whole
 from ..record.units import listed
 
-#: {test case with its environment: how many cells it measured}
+#: {test case with its environment: number of its cells}
 Cases = Mapping[str, int]
 
 
@@ -28,8 +28,9 @@ Cases = Mapping[str, int]
 class Manifest:
     """The test cases of a mode on a partition.
 
-    skipped: {test case: why it may be skipped}. frozen: time, person and reason of each change. left_out: {test case:
-    its hash} of the test cases that `linkmatrix run` does not measure.
+    * skipped: {test case that may be skipped: reason}
+    * frozen: "when", "by" and "reason" of each change
+    * left_out: {test case that `linkmatrix run` leaves out: its hash}
     """
 
     file: Path
@@ -41,7 +42,7 @@ class Manifest:
 
 
 def key(name: str, environ: str) -> str:
-    """The name of a test case of a partition, without the node that `--distribute` chose."""
+    """The key of a test case in a manifest: its name without the node of `--distribute`, and its environment."""
     return f"{re.sub(r' %[.$]?nid=[^ ]+', '', name)} +{environ}"
 
 
@@ -51,12 +52,12 @@ def cells(record: Mapping[str, Any] | None) -> int:
 
 
 def load(repository: Path, mode: str) -> dict[str, Manifest]:
-    """{partition: its manifest for the mode}. Raises BadInput naming the file, or two files of one partition."""
+    """{partition: its manifest for the mode}. Raises BadInput for an invalid file, and for two files of a partition."""
     found: dict[str, Manifest] = {}
     for file in sorted((repository / "config" / "manifests").glob("[!.]*.json")):
         try:
-            said = json.loads(read_whole(file, MOST_BYTES), object_pairs_hook=refuse_repeats)
-            partition, one = str(said["partition"]), said["modes"].get(mode)
+            content = json.loads(read_whole(file, MOST_BYTES), object_pairs_hook=refuse_repeats)
+            partition, one = str(content["partition"]), content["modes"].get(mode)
             if one is None:
                 continue
             cases = {str(name): int(count) for name, count in one["cases"].items()}
@@ -75,14 +76,17 @@ def load(repository: Path, mode: str) -> dict[str, Manifest]:
 
 
 def file_for(folder: Path, partition: str) -> Path:
-    """The file of a new manifest. Another partition, whose name differs in special characters, keeps its own file."""
+    """The file of a new manifest. Partitions whose names differ only in special characters have separate files."""
     name = re.sub(r"[^A-Za-z0-9_.-]", "-", partition)
     files = (folder / f"{name}{number}.json" for number in ("", *(f"-{at}" for at in range(2, 1000))))
     return next(file for file in files if not file.exists() or json.loads(file.read_bytes())["partition"] == partition)
 
 
 def required_manifests(manifests: Mapping[str, Manifest], ran: set[str], system: str | None) -> list[Manifest]:
-    """The manifests that a run must fulfil: that of the partition that was asked for, or those of all its systems."""
+    """The manifests that a run must fulfil: of the requested partition, or of all partitions of its systems.
+
+    ran: the partitions of the run. system: the option --system.
+    """
     systems = {partition.partition(":")[0] for partition in ran} | ({system} if system else set())
     if system and ":" in system:
         return [one for one in manifests.values() if one.partition == system]
@@ -90,7 +94,7 @@ def required_manifests(manifests: Mapping[str, Manifest], ran: set[str], system:
 
 
 def shortfall(mode: str, manifest: Manifest, measured: Cases) -> list[str]:
-    """The test cases and cells of a manifest that were not measured, in sentences."""
+    """Sentences about the test cases and cells of a manifest that were not measured."""
     missing = [name for name in manifest.cases if name not in measured]
     where = f"{mode} of {manifest.partition} ({manifest.file})"
     found = []
@@ -119,25 +123,25 @@ def freeze(
 ) -> Manifest:
     """Writes the manifest of a mode on a partition. Raises BadInput, OSError, lock.Held.
 
-    left_out: as `Manifest.left_out`; None for those of the manifest before.
+    left_out: see `Manifest`; None to keep the value of the previous manifest.
     """
     known, folder = load(repository, mode).get(partition), repository / "config" / "manifests"
     folder.mkdir(parents=True, exist_ok=True)
     file = known.file if known else file_for(folder, partition)
     with changing(file):
         before = load(repository, mode).get(partition)
-        said = json.loads(file.read_bytes()) if file.exists() else {"partition": partition, "modes": {}}
+        content = json.loads(file.read_bytes()) if file.exists() else {"partition": partition, "modes": {}}
         entry = {"when": f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}", "by": person(), "reason": reason}
         frozen = [*(before.frozen if before else ()), entry]
         less = dict(before.left_out if before and left_out is None else left_out or {})
         one = {"frozen": frozen, "cases": dict(sorted(cases.items())), "skipped": dict(skipped)}
-        said["modes"][mode] = one | ({"left_out": less} if less else {})
-        write_whole(file, (json.dumps(said, indent=1, ensure_ascii=False) + "\n").encode())
+        content["modes"][mode] = one | ({"left_out": less} if less else {})
+        write_whole(file, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
     return load(repository, mode)[partition]
 
 
 def person() -> str:
-    """The name of the user. A container may have no name for the user's number."""
+    """The name of the user; "uid 1000" without a name, as in a container."""
     try:
         return re.sub(r"[^\w.@-]", "?", getpass.getuser())
     except (KeyError, OSError):

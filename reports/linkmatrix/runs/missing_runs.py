@@ -1,11 +1,10 @@
-"""Runs that are missing: they ended without a report, or did not start at a scheduled time. They are INCOMPLETE.
+"""Missing runs: they ended without a report, or did not start at a scheduled time. They are INCOMPLETE.
 
-`linkmatrix run` writes `runs/began-STAMP.json` of the prefix at its start, and removes it once its report is stored. If
-the process of such a file is gone, the run was killed or its machine failed. A process is the same if its pid and its
-start time are.
-
-`linkmatrix schedule` gives `linkmatrix run` the times of its schedule. A run with a report stores them with its start,
-and the next run of the schedule reports the missed times.
+* `linkmatrix run` writes `runs/began-STAMP.json` of the prefix at its start, and removes the file when its report is
+  stored. If the process of such a file has ended, the run was killed, or its machine failed. A process is identified by
+  its process ID and start time.
+* `linkmatrix schedule` passes the schedule to `linkmatrix run`. Each run stores the schedule with its start. The next
+  run reports the scheduled times between the two starts.
 """
 
 import json
@@ -28,7 +27,7 @@ MOST_NAMED = 5
 
 
 class Schedule(NamedTuple):
-    """Daily or weekly times. day: number of the weekday, None for every day."""
+    """A daily or weekly time. day: the weekday, 0 for Monday; None for every day."""
 
     day: int | None
     hour: int
@@ -55,16 +54,15 @@ class Schedule(NamedTuple):
         return last if last <= now else last - self.period
 
     def missed(self, last: datetime, now: datetime) -> list[datetime]:
-        """The scheduled times between two starts. A late start is that of the time before it."""
+        """The scheduled times between two starts at which no run started. A late start counts for the last time."""
         count = (self.due(now) - self.due(last)) // self.period - 1
         return [self.due(last) + self.period * (number + 1) for number in range(count)]
 
 
 def note_start(prefix: Path, name: str, text: str, now: datetime) -> list[str]:
-    """Stores the start of a scheduled run, and returns a sentence for each start that was missed since the last one.
+    """Stores the start of a scheduled run. Returns a sentence for each scheduled time without a run since the last one.
 
-    name: of the run's system and mode, for the file name. text: the times, as `Schedule.read` takes them. now: the time
-    of the start.
+    name: system and mode of the run, for the file name. text: the schedule, see `Schedule.read`. now: the start.
     """
     schedule, file = Schedule.read(text), prefix / "runs" / f"scheduled-{name}.json"
     missed: list[datetime] = []
@@ -79,7 +77,7 @@ def note_start(prefix: Path, name: str, text: str, now: datetime) -> list[str]:
         KeyError,
         TypeError,
         ValueError,
-    ):  # a damaged file tells no start
+    ):  # a damaged file contains no start
         pass
     write_whole(file, json.dumps({"times": text, "started": now.isoformat(timespec="seconds")}).encode())
     word, why = WORDS[Verdict.INCOMPLETE], "the scheduled run did not start, or left no report"
@@ -87,15 +85,18 @@ def note_start(prefix: Path, name: str, text: str, now: datetime) -> list[str]:
 
 
 FOLDER, PATTERN = "runs", "began-*.json"
-LONGEST = 1000.0  # hours that `run --timeout` may allow
-UNREADABLE = 24.0  # hours after which a file that cannot be read is that of a run that ended
-REPORTING = 3600.0  # seconds behind the timeout, in which a run stores its report
+LONGEST = 1000.0  # maximum of `run --timeout`, in hours
+UNREADABLE = 24.0  # assumed timeout of a run whose file is unreadable, in hours
+REPORTING = 3600.0  # seconds after the timeout in which a run may store its report
 
 
 class StartedRun(NamedTuple):
-    """A run that began; started: UTC, as records have it. system: "" for the one that ReFrame found.
+    """A run that has started.
 
-    born: the start time of its process, as `lock.born` has it. timeout: in hours.
+    * started: UTC, in the format of records
+    * system: the option --system; "" without
+    * born: start time of the process, see `lock.born`
+    * timeout: in hours
     """
 
     started: str
@@ -116,19 +117,19 @@ class StartedRun(NamedTuple):
 
 
 def ended_without_report(prefix: Path) -> list[StartedRun]:
-    """The runs of a prefix whose process is gone and that left no report, by their time."""
+    """The runs of a prefix whose process ended without a report, the oldest first."""
     found = (read_start(file) for file in (prefix / FOLDER).glob(PATTERN))
     return sorted(one for one in found if one and is_gone(one))
 
 
 def missing_run_sentences(prefix: Path) -> list[str]:
-    """A sentence for each of the newest of these runs."""
+    """Sentences about the newest runs that ended without a report."""
     newest = [one.sentence() for one in ended_without_report(prefix)][::-1]
     return units.first(newest)
 
 
 def read_start(file: Path) -> StartedRun | None:
-    """A run that began; None where the file is gone. What cannot be read of it is "unknown"."""
+    """Reads a file `began-STAMP.json`; None if the file is gone. Fields of an unreadable file are "unknown"."""
     try:
         found = read_json(file)
         started, mode, system, host = (str(found[name] or "") for name in ("started", "mode", "system", "host"))
@@ -144,7 +145,7 @@ def read_start(file: Path) -> StartedRun | None:
 
 
 def is_gone(run: StartedRun) -> bool:
-    """Whether the process of a run has ended, as far as this host can know."""
+    """Whether the process of a run has ended. A run on another host ends with its timeout."""
     if run.host == socket.gethostname() and (not run.born or lock.born(run.pid) != run.born):
         return True
     try:

@@ -1,4 +1,4 @@
-"""ReFrame's options in each mode of `linkmatrix run`, refused options, and the command of a stored session."""
+"""ReFrame's options: of the modes of `linkmatrix run`, refused options, and the command of a stored session."""
 
 import re
 import shlex
@@ -11,18 +11,18 @@ from urllib.parse import quote, unquote
 from ..invocation import launcher
 from ..record.names import option_values
 
-#: The names of the planned tests: of a node alone, and of two nodes.
+#: Patterns for the names of the planned tests: of one node, and of two nodes.
 NODE_SWEEP, NODE_PAIR_TEST = "node_sweep", "crossnode_matrix.*testcase=node_to_node_bandwidth_mpi.*extent=two"
 
-NO_WARNING = "--warn-as-error"  # ReFrame leaves out a check that it cannot read, with a warning
+NO_WARNING = "--warn-as-error"  # because ReFrame only warns about a check that it cannot load
 
-#: Options of ReFrame, with its abbreviations, that let a test pass unchecked. A hook gives ReFrame the references.
+#: Options of ReFrame, with abbreviations, that let a test pass unchecked. A hook passes the references to ReFrame.
 UNCHECKED = re.compile(r"(--skip-(sa|pe)[a-z-]*|--disa[a-z-]*)(=.*)?")
 NOT_STRICT = "strict_check=no is refused: a verdict counts only if ReFrame fails the test for it; leave it out"
 
-#: The mode that measures many nodes, and the environment variable that tells the check which.
+#: The mode that measures many nodes, and the environment variable with their names.
 SWEEP, NODES = "sweep", "LINKMATRIX_NODES"
-#: The mode that measures two nodes, other ones each time: no manifest says what of it there must be.
+#: The mode that measures two nodes. It has no manifest, because the nodes differ in each run.
 PAIR = "pair"
 
 #: The classes of checks/session.py whose jobs measure a suite.
@@ -30,7 +30,7 @@ SESSIONS = ("node_session", "nodes_session")
 
 
 def suite_options(suite: str) -> list[str]:
-    """The options of ReFrame that make each session measure a suite; "": each test measures in a job of its own."""
+    """The options of ReFrame that make each session measure a suite. With "", each test has its own job."""
     return session_options("suite", suite)
 
 
@@ -39,13 +39,13 @@ def session_options(variable: str, value: object) -> list[str]:
     return [f"--setvar={name}.{variable}={value}" for name in SESSIONS]
 
 
-#: Builds no program of simulations, for modes that have none.
+#: Does not build the simulation program, for modes without simulations.
 WITHOUT_NBODY = "--setvar=build_linkmatrix.programs=p2p_matrix,collective_perf"
 
-#: Mode → options of ReFrame. The judge finds what is missing; acceptance alone requires a reference for each value.
 ACCEPTANCE = "acceptance"
 #: Mode → the suite that its sessions measure.
 SUITES = {ACCEPTANCE: "acceptance", "nightly": "full", "quick": "quick"}
+#: Mode → options of ReFrame. Only acceptance requires a reference for each value.
 MODES = {
     ACCEPTANCE: ["--mode=acceptance", NO_WARNING],
     "nightly": ["--tag=full", *suite_options("full"), NO_WARNING],
@@ -92,7 +92,7 @@ def check_paths(mode: str, repository: Path) -> list[str]:
 
 
 def refused_option(words: Sequence[str]) -> str:
-    """Why an option of ReFrame is refused, in a sentence; "" if none is. A refused option lets tests pass unchecked."""
+    """The error message for an option of ReFrame that lets tests pass unchecked; "" without such an option."""
     for word in words:
         if UNCHECKED.fullmatch(word):
             return f"{word} is refused: without its checks every test would pass; leave it out"
@@ -102,7 +102,7 @@ def refused_option(words: Sequence[str]) -> str:
 
 
 def session_extras(command: Sequence[str], mode: str = "", **more: str) -> list[str]:
-    """The option of ReFrame that stores in its report which command of linkmatrix started the session.
+    """ReFrame's option --session-extras, which stores the command of linkmatrix in the report.
 
     more: further entries of the report.
     """
@@ -111,7 +111,7 @@ def session_extras(command: Sequence[str], mode: str = "", **more: str) -> list[
 
 
 def session_mode(session: Mapping[str, Any]) -> str:
-    """The mode of a session: that of `linkmatrix run`, or of ReFrame's option --mode; "" for none.
+    """The mode of a session, from `linkmatrix run` or from ReFrame's option --mode; "" for none.
 
     session: `session_info` of ReFrame's report.
     """
@@ -124,9 +124,9 @@ def session_mode(session: Mapping[str, Any]) -> str:
 
 
 def session_command(session: Mapping[str, Any], swept: Iterable[str]) -> str:
-    """The command that repeats a session: the command of linkmatrix that started it, or else that of ReFrame.
+    """The command that repeats a session: the command of linkmatrix, or else the command of ReFrame.
 
-    session: `session_info` of ReFrame's report. swept: the nodes of its sweep, which ReFrame's command lacks.
+    session: `session_info` of ReFrame's report. swept: the nodes of a sweep, which are not in ReFrame's command.
     """
     if command := unquote(str(session.get(COMMAND) or "")):
         return command
@@ -135,13 +135,13 @@ def session_command(session: Mapping[str, Any], swept: Iterable[str]) -> str:
 
 
 def default_selection(more: Sequence[str]) -> tuple[str, ...]:
-    """The selection of `linkmatrix measure`; none if further options of ReFrame select tests."""
+    """The selection of `linkmatrix measure`; () if the user's options of ReFrame (`more`) select tests."""
     selecting = any(True for short, long in SELECTING.items() for _ in reframe_values(more, short, long))
     return () if selecting else DEFAULT_SELECTION
 
 
 def reframe_values(more: Sequence[str], short: str, long: str) -> Iterator[str]:
-    """The values of an option of ReFrame in the words of a command line."""
+    """Yields the values of an option of ReFrame in a command line. short, long: "-J", "--job-option"."""
     words = iter(more)
     for word in words:
         name, equals, value = word.partition("=")
@@ -152,7 +152,7 @@ def reframe_values(more: Sequence[str], short: str, long: str) -> Iterator[str]:
 
 
 def job_options(words: Sequence[str]) -> list[str]:
-    """The options of jobs that ReFrame makes of its options `-J`: "--reservation=x" of "reservation=x"."""
+    """The scheduler's options that ReFrame makes of its options -J: "--reservation=x" for "-J reservation=x"."""
     found = []
     for value in reframe_values(words, "-J", "--job-option"):
         name, _, rest = value.partition("=")
@@ -162,7 +162,7 @@ def job_options(words: Sequence[str]) -> list[str]:
 
 
 def is_selective(more: Sequence[str]) -> bool:
-    """Whether further options may make a run smaller than its mode; options that are known to be harmless do not."""
+    """Whether the user's options of ReFrame may leave out tests of the mode: any option that is not in HARMLESS."""
     words = iter(more)
     for word in words:
         option = word.partition("=")[0] if word.startswith("--") else word
@@ -174,7 +174,7 @@ def is_selective(more: Sequence[str]) -> bool:
 
 
 def repeated_words(words: Sequence[str]) -> Iterator[str]:
-    """The words of a command for its repetition: without a simulated fault, and with another name of the record."""
+    """Yields the words of a command for its repetition: without simulated faults, with another name of the record."""
     left_out = {at for option in option_values(words, "--simulate-fault") for at in range(option.first, option.end)}
     records = {option.end - 1 for option in option_values(words, "--record")}
     for at, word in enumerate(words):
@@ -183,6 +183,6 @@ def repeated_words(words: Sequence[str]) -> Iterator[str]:
 
 
 def program_command(record: Mapping[str, Any]) -> str:
-    """The command that repeats a record's measurement; for ranks with the launcher on the same nodes."""
+    """The command that repeats a record's measurement; for several ranks, with a launcher for the same nodes."""
     nodes = Counter(str(device["node"]) for device in record["devices"] if record["backend"] == "mpi")
     return shlex.join([*(launcher(nodes) if nodes else []), *repeated_words(record["command"])])

@@ -1,4 +1,4 @@
-"""Notes of people on components and slots, such as repairs: `notes.json` of the prefix."""
+"""Notes of users on components and slots, such as repairs: the file `notes.json` of the prefix."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,9 +18,13 @@ MOST_TEXT = 1000  # characters
 
 
 class Note(NamedTuple):
-    """A note on a component (its serial number or UUID, or "") and on slots. kind: one of KINDS.
+    """A note on a component, on slots, or on both.
 
-    when: the time of the noted action, UTC. written, by: time and author of the note.
+    * when: time of the noted action, UTC
+    * kind: one of KINDS
+    * part: serial number or UUID of the component; "" for none
+    * places: the slots
+    * written, by: time and author of the note
     """
 
     when: str
@@ -33,24 +37,22 @@ class Note(NamedTuple):
 
     def sentence(self) -> str:
         """ "2026-11-20 10:00 repair of n12/slot 3: cable reseated (noted by eva)"."""
-        about = [*([f"part {self.part}"] if self.part else []), *(slot_name(place) for place in self.places)]
-        of = f" of {' and '.join(about)}" if about else ""
-        said = f": {self.text}" if self.text else ""
-        return f"{self.when[:16].replace('T', ' ')} {self.kind}{of}{said} (noted by {self.by})"
+        objects = [*([f"part {self.part}"] if self.part else []), *(slot_name(place) for place in self.places)]
+        of_objects = f" of {' and '.join(objects)}" if objects else ""
+        text = f": {self.text}" if self.text else ""
+        return f"{self.when[:16].replace('T', ' ')} {self.kind}{of_objects}{text} (noted by {self.by})"
 
 
 def load(prefix: Path) -> list[Note]:
-    """The notes of a prefix, in the order of time. Raises BadInput naming the file, because a lost note may be a
-    repair.
-    """
+    """The notes of a prefix, in order of time. Raises BadInput for a damaged file: a lost note may be a repair."""
     file = prefix / FILE
     if not file.exists():
         return []
     try:
-        said = json.loads(read_whole(file, MOST_BYTES))
-        if said["schema"] != SCHEMA:
-            raise ValueError(f"its schema is {said['schema']!r}")
-        notes = [parse_note(one) for one in said["notes"]]
+        content = json.loads(read_whole(file, MOST_BYTES))
+        if content["schema"] != SCHEMA:
+            raise ValueError(f"its schema is {content['schema']!r}")
+        notes = [parse_note(one) for one in content["notes"]]
     except BadInput:
         raise
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -59,11 +61,11 @@ def load(prefix: Path) -> list[Note]:
     return sorted(notes)
 
 
-def parse_note(said: Mapping[str, object]) -> Note:
-    """A note from the content of the file. Raises ValueError, LookupError, TypeError."""
-    texts = [said[name] for name in ("when", "kind", "text", "part", "written", "by")]
-    places = said["places"]
-    if not all(isinstance(text, str) for text in texts) or said["kind"] not in KINDS or not isinstance(places, list):
+def parse_note(content: Mapping[str, object]) -> Note:
+    """Parses a note of the file. Raises ValueError, LookupError, TypeError."""
+    texts = [content[name] for name in ("when", "kind", "text", "part", "written", "by")]
+    places = content["places"]
+    if not all(isinstance(text, str) for text in texts) or content["kind"] not in KINDS or not isinstance(places, list):
         raise ValueError("a note was changed")
     when, kind, text, part, written, by = map(str, texts)
     found = tuple((str(node), str(slot)) for node, slot in places)
@@ -76,12 +78,12 @@ def add(prefix: Path, note: Note) -> None:
     file = prefix / FILE
     with changing(file):
         notes = [*load(prefix), note]
-        said = {"schema": SCHEMA, "notes": [one._asdict() for one in notes]}
-        write_whole(file, (json.dumps(said, indent=1, ensure_ascii=False) + "\n").encode())
+        content = {"schema": SCHEMA, "notes": [one._asdict() for one in notes]}
+        write_whole(file, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def parse_time(text: str) -> str:
-    """A time in the format of records, 2026-11-20T10:00:00Z; without a time zone it is UTC. Raises ValueError."""
+    """Converts a time to the format of records, 2026-11-20T10:00:00Z. The default zone is UTC. Raises ValueError."""
     found = datetime.fromisoformat(text.replace("Z", "+00:00"))
     found = found.replace(tzinfo=timezone.utc) if found.tzinfo is None else found.astimezone(timezone.utc)
     return f"{found:%Y-%m-%dT%H:%M:%SZ}"
@@ -90,7 +92,7 @@ def parse_time(text: str) -> str:
 def last_repairs(
     notes: Iterable[Note], names: ComponentNames, sightings: Iterable[Sighting]
 ) -> dict[Component | Slot, str]:
-    """{component or slot: time of its last repair}."""
+    """{component or slot: time of its last noted repair} of the components and slots in `sightings`."""
     repairs = sorted(one for one in notes if one.kind == "repair")
     found: dict[Component | Slot, str] = {}
     for sighting in sightings if repairs else ():
@@ -103,7 +105,7 @@ def last_repairs(
 
 
 def notes_about(notes: Sequence[Note], parts: Iterable[str], places: Sequence[Slot]) -> list[Note]:
-    """The notes on one of the components, by their serial numbers or UUIDs, or on one of the slots."""
+    """The notes on any of the components or slots. parts: serial numbers and UUIDs."""
     known = {part.casefold() for part in parts if part}
     return [
         note

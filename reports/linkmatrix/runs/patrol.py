@@ -1,34 +1,38 @@
-"""The next nodes, and pairs of leaf switches, to measure within a budget of node-seconds.
+"""Plans the next measurements of nodes and of pairs of leaf switches, within a budget of node-seconds.
 
-Three queues share the budget: urgent nodes, pairs of leaf switches, and all nodes, the longest untried first. Urgent
-nodes are flagged, changed, or were not measured completely when they were tried last.
+Three queues share the budget:
 
-The first queue may use half of the budget, and the second a quarter, so the third always has at least a quarter.
-However many nodes are flagged or cannot be measured, each other node is tried within the time that four such quarters
-need. The other queues use what a queue leaves. No job is planned that exceeds the budget.
+| queue | content | share of the budget |
+|---|---|---|
+| urgent | nodes that are flagged or changed, or whose last measurement is incomplete | at most a half |
+| pairs | pairs of leaf switches | at most a quarter |
+| oldest | all nodes, the longest untried first | the rest |
+
+The queue "oldest" therefore always has at least a quarter, however many nodes are urgent. At the end, the other queues
+use the rest. The jobs never exceed the budget.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-URGENT, PAIRS = 0.5, 0.25  # of the budget, at most, while others wait
-LIKELY = 0.9  # of the stored runs were no longer
-MOST_RUNS = 500  # the newest, that say how long one takes
+URGENT, PAIRS = 0.5, 0.25  # maximum shares of the budget
+LIKELY = 0.9  # quantile of the durations of stored runs
+MOST_RUNS = 500  # the newest runs, whose durations count
 
 Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node, by stored runs and its scheduler.
+    """A node with facts from stored runs and its scheduler. Times are seconds since 1970.
 
-    tested: when the last test case of the suite was measured, in seconds since 1970; None: never completely.
-    tried: the start of the last test of the node alone, whatever its result.
-    suspect, changed: the reason in a sentence, else "".
-    away: why the node takes no job now, else "".
-    leaf: its leaf switch.
-    over_network: why a run with another node is needed, because a run of the node alone does not unflag it, else "".
+    * tested: the oldest of its newest complete results, over the test cases of the suite; None if one is missing
+    * tried: start of the last test of this single node, whatever its result; None for never
+    * suspect, changed: a sentence if the node is flagged or changed; otherwise ""
+    * away: the reason why the node accepts no jobs; otherwise ""
+    * leaf: its leaf switch
+    * over_network: a sentence if only a run with another node can remove a flag (of an adapter); otherwise ""
     """
 
     name: str
@@ -42,24 +46,24 @@ class Node:
 
     @property
     def since(self) -> float:
-        """When the node was tried last, for sorting: a node that was never tried is first."""
+        """The time of the last attempt to measure the node; -inf for never."""
         return max((then for then in (self.tested, self.tried) if then is not None), default=float("-inf"))
 
     @property
     def cut_off(self) -> str:
-        """Why the node is due although it was tried: its measurement is incomplete, as after a preempted job."""
-        whole = float("-inf") if self.tested is None else self.tested
-        return "the last attempt was incomplete" if self.since > whole else ""
+        """A sentence if the last attempt was incomplete, as after a preempted job; otherwise ""."""
+        tested = float("-inf") if self.tested is None else self.tested
+        return "the last attempt was incomplete" if self.since > tested else ""
 
     @property
     def urgent(self) -> str:
-        """The strongest reason to measure the node out of turn; "" without one."""
+        """The strongest reason to measure the node earlier than its age requires; "" without a reason."""
         return self.suspect or self.changed or self.cut_off
 
 
 @dataclass(frozen=True)
 class Duration:
-    """The duration of a run in seconds: the 90th percentile of so many stored runs."""
+    """The duration of a run in seconds: the 90th percentile of `runs` stored runs."""
 
     seconds: float
     runs: int
@@ -67,7 +71,7 @@ class Duration:
 
 @dataclass(frozen=True)
 class Job:
-    """A run on some nodes, and its reason. kind: "node" for one node, or "pair" for two nodes of two leaf switches."""
+    """A planned run, and its reason. kind: "node" for one node, or "pair" for two nodes of two leaf switches."""
 
     kind: str
     nodes: tuple[str, ...]
@@ -88,19 +92,17 @@ class Budget:
     jobs: list[Job] = field(default_factory=list)
 
     def plan(self, wanted: Iterable[Job], most: float) -> None:
-        """Plan the wanted jobs in their order, as long as they fit into the budget and together into `most` node-
-        seconds.
-        """
+        """Plan the wanted jobs in their order, until the budget or `most` node-seconds are used."""
         for job in wanted:
             if job.cost > min(self.left, most):
-                return  # all of a queue cost the same
+                return  # all jobs of a queue cost the same
             self.jobs.append(job)
             self.left -= job.cost
             most -= job.cost
 
 
 def typical_duration(seconds: Sequence[float]) -> Duration | None:
-    """The duration of a run, from those of earlier runs in seconds; None without one."""
+    """The duration of a run, from the durations of stored runs in seconds; None without stored runs."""
     known = sorted(seconds)
     return Duration(known[min(int(LIKELY * len(known)), len(known) - 1)], len(known)) if known else None
 
@@ -114,8 +116,8 @@ def plan(
 ) -> list[Job]:
     """The jobs that fit into a budget of node-seconds, the most urgent first.
 
-    pairs: {two leaf switches: last measurement between their nodes in seconds since 1970, None: never}. alone,
-    together: the duration of a run on one node, and on two; None: unknown, and no such run is planned.
+    * pairs: {two leaf switches: time of the last measurement between their nodes, None for never}
+    * alone, together: the duration of a run on one node, and on two nodes; with None, no such run is planned
     """
     planned_jobs = Budget(budget)
     able = sorted((node for node in nodes if not node.away), key=lambda node: (node.since, node.name))
@@ -132,9 +134,9 @@ def plan(
 
 
 def urgency(node: Node) -> tuple[bool, bool, float]:
-    """Sort key of urgent nodes: flagged, changed, then incompletely measured ones, in each the longest untested first.
+    """The sort key of urgent nodes: flagged, changed, incompletely measured; within each, the oldest first.
 
-    A node that was never measured completely is the last of these, because it may never be possible.
+    A node that was never measured completely is last, because a complete measurement may be impossible.
     """
     if node.suspect or node.changed:
         return not node.suspect, not node.changed, node.since
@@ -142,32 +144,33 @@ def urgency(node: Node) -> tuple[bool, bool, float]:
 
 
 def node_jobs(nodes: Iterable[Node], span: Duration | None) -> list[Job]:
-    """A job for each node, with the reason."""
+    """A job for each node, with its reason; none if the duration is unknown."""
     if span is None:
         return []
     return [Job("node", (node.name,), span.seconds, node.urgent) for node in nodes]
 
 
 def pair_jobs(able: Sequence[Node], pairs: Mapping[Pair, float | None], span: Duration | None) -> list[Job]:
-    """A job of two nodes for each pair of leaf switches. Each node is used as rarely as possible.
+    """A job of two nodes for each pair of leaf switches. The jobs are spread over the nodes.
 
-    Nodes that need a partner come first. Each gets the leaf switch that its own was measured with longest ago, or any
-    other node if no such pair is left. Pairs that were never measured follow.
+    1. Nodes with `over_network`, each with a node of the leaf switch whose last measurement with theirs is the oldest,
+       or with any other node if no such pair is left.
+    2. The other pairs of leaf switches: never measured pairs, then the oldest.
     """
     if span is None:
         return []
-    of_leaf: dict[str, list[str]] = {}
+    leaf_nodes: dict[str, list[str]] = {}
     for node in able:
-        of_leaf.setdefault(node.leaf, []).append(node.name)
+        leaf_nodes.setdefault(node.leaf, []).append(node.name)
     order = sorted(pairs.items(), key=lambda item: (item[1] is not None, item[1] or 0.0, item[0]))
-    left = {pair: met for pair, met in order if all(of_leaf.get(leaf) for leaf in pair)}
+    left = {pair: met for pair, met in order if all(leaf_nodes.get(leaf) for leaf in pair)}
     used: Counter[str] = Counter()
     found = []
 
     def plan_pair(pair: Pair, needs: Node | None = None) -> None:
         met = left.pop(pair)
         ends = tuple(
-            needs.name if needs and leaf == needs.leaf else min(of_leaf[leaf], key=lambda name: used[name])
+            needs.name if needs and leaf == needs.leaf else min(leaf_nodes[leaf], key=lambda name: used[name])
             for leaf in pair
         )
         used.update(ends)
@@ -175,10 +178,10 @@ def pair_jobs(able: Sequence[Node], pairs: Mapping[Pair, float | None], span: Du
         found.append(Job("pair", ends, span.seconds, f"{needs.over_network} ({why})" if needs else why))
 
     for node in (node for node in able if node.over_network):
-        of_it = next((pair for pair in left if node.leaf in pair), None)
+        pair = next((pair for pair in left if node.leaf in pair), None)
         others = [other.name for other in able if other.name != node.name]
-        if of_it is not None:
-            plan_pair(of_it, node)
+        if pair is not None:
+            plan_pair(pair, node)
         elif others and not used[node.name]:
             ends = node.name, min(others, key=lambda name: used[name])
             used.update(ends)

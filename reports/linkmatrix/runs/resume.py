@@ -1,12 +1,13 @@
-"""`linkmatrix run --resume`: finds the test cases that passed before, which are not measured again.
+"""`linkmatrix run --resume`: finds the test cases that passed in the interrupted run and are not measured again.
 
-ReFrame gets the same selection of test cases, and excludes the passed test cases by their hash. A test case that is in
-no report is therefore measured. ReFrame's --restore-session cannot be used: it warns of the search path of the checks,
-and the warning would be an error. A test case that passed too long ago is measured again, because a machine changes.
-
-A pass counts only for the components and the driver in its record. The cheapest test case of each of these components
-is therefore measured again. A pass is void if no new record contains all of its components and its driver, and the run
-is then INCOMPLETE. Test cases with a disturbance or a simulated fault never count as passed.
+* ReFrame gets the same selection of test cases, and excludes the passed test cases by their hash. Test cases without a
+  result are therefore measured.
+* A pass that is too old, disturbed, or of a simulated fault does not count.
+* A pass counts only for the components and the driver in its record. For each of these components, the test case with
+  the fewest cells is measured again. If the new records lack a component or the driver of a pass, the pass is void, and
+  the run is INCOMPLETE.
+* ReFrame's --restore-session cannot be used: it warns about the search path of the checks, which is an error with
+  --warn-as-error.
 """
 
 from __future__ import annotations
@@ -34,20 +35,17 @@ from .scopes import disturbed_nodes
 if TYPE_CHECKING:
     from .judging import Judged
 
-MOST_REPORTS = 20  # that are looked through for the one of a killed run
-MISSING = "not found"  # a component
+MOST_REPORTS = 20  # the newest reports, among which the report of a killed run is searched
+MISSING = "not found"  # text for a missing component
 
 Judge = Callable[[Path], "list[Judged]"]
 
 
-Machine = Mapping[str, Mapping[str, str]]  # of each node: its driver and the identity of the part in each slot
+Machine = Mapping[str, Mapping[str, str]]  # {node: {"driver": version, slot: identity of its component}}
 
 
 class Passed(NamedTuple):
-    """A test case that passed.
-
-    case: its name in a manifest. cells: number of measured cells. when: start of its run, in seconds since 1970.
-    """
+    """A passed test case. case: its key in a manifest. when: start of its run, in seconds since 1970."""
 
     partition: str
     case: str
@@ -58,9 +56,11 @@ class Passed(NamedTuple):
 
 @dataclass(frozen=True)
 class EarlierPasses:
-    """passed: {hash: what passed in the runs before}; report: of the last of them, None where it left none.
+    """The results of the runs that a run resumes.
 
-    whole: whether all of them together were to measure all that the mode has.
+    * passed: {hash: passed test cases}, one per partition; () if the test case did not pass on all partitions
+    * report: the report of the last run; None without a report
+    * whole: whether the runs have no selection, and measure all tests of the mode
     """
 
     passed: Mapping[str, tuple[Passed, ...]] = field(default_factory=dict)
@@ -68,10 +68,10 @@ class EarlierPasses:
     whole: bool = True
 
     def options(self, suite: str, left_out: Iterable[str] = ()) -> list[str]:
-        """The options of ReFrame that skip the passed test cases, except those that are measured again.
+        """The options of ReFrame that skip the passed test cases, except `remeasured`.
 
-        suite: of the mode's sessions, which then leave these test cases out; "": the mode has no sessions. left_out:
-        hashes of further test cases that are skipped.
+        suite: the suite of the mode's sessions, which also skip the test cases; "" for a mode without sessions.
+        left_out: hashes of further test cases to skip.
         """
         skipped = sorted({*(self.passed.keys() - self.remeasured), *left_out})
         less = suite_options(",".join([suite, *(f"-/{code}" for code in skipped)])) if suite and skipped else []
@@ -79,7 +79,7 @@ class EarlierPasses:
 
     @property
     def remeasured(self) -> set[str]:
-        """The hashes of what is measured again: of each slot of each node, the test case with the fewest cells."""
+        """The hashes of the passed test cases to measure again: for each slot, the test case with the fewest cells."""
         cheapest: dict[tuple[str, str], tuple[int, str]] = {}
         for code, found in self.passed.items():
             for one in found:
@@ -93,10 +93,10 @@ class EarlierPasses:
 
 
 def store_passes(last: Path, mode: str, stamp: str, before: EarlierPasses, report: Path | None) -> None:
-    """Stores the passed tests of a run and its report for a later --resume."""
-    said = {"mode": mode, "report": str(report) if report else None, "stamp": stamp, "whole": before.whole}
-    said["passed"] = {code: [list(one) for one in found] for code, found in sorted(before.passed.items())}
-    write_whole(last, json.dumps(said).encode())
+    """Stores the passed tests of a run and its report in the file `last`, for a later --resume."""
+    content = {"mode": mode, "report": str(report) if report else None, "stamp": stamp, "whole": before.whole}
+    content["passed"] = {code: [list(one) for one in found] for code, found in sorted(before.passed.items())}
+    write_whole(last, json.dumps(content).encode())
 
 
 def load_passes(last: Path, prefix: Path, judge: Judge, hours: float) -> EarlierPasses:
@@ -106,20 +106,21 @@ def load_passes(last: Path, prefix: Path, judge: Judge, hours: float) -> Earlier
     """
     oldest, newest = time.time() - hours * 3600, time.time() + SKEW
     try:
-        said = json.loads(read_whole(last, MOST_BYTES))
+        content = json.loads(read_whole(last, MOST_BYTES))
         passed = {
             str(code): tuple(
                 Passed(str(p), str(case), int(cells), float(when), {str(node): {**of} for node, of in machine.items()})
                 for p, case, cells, when, machine in found
             )
-            for code, found in said["passed"].items()
+            for code, found in content["passed"].items()
         }
-        began, whole = stamp_time(str(said["stamp"])), bool(said["whole"])
-        report = Path(said["report"]) if said["report"] else find_killed_report(prefix, str(said["stamp"]))
+        stamp = str(content["stamp"])
+        began, whole = stamp_time(stamp), bool(content["whole"])
+        report = Path(content["report"]) if content["report"] else find_killed_report(prefix, stamp)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         passed, report, began, whole = {}, None, 0.0, True
-    there = report is not None and report.is_file()
-    if there and oldest <= began <= newest:
+    has_report = report is not None and report.is_file()
+    if has_report and oldest <= began <= newest:
         assert report is not None
         passed = {**passed, **passed_tests(judge(report), began)}
     ahead = {code for code, found in passed.items() if any(not one.when <= newest for one in found)}
@@ -127,10 +128,10 @@ def load_passes(last: Path, prefix: Path, judge: Judge, hours: float) -> Earlier
         say("note: tests with a start time in the future are measured again: their age is unknown")
     passed = {code: found for code, found in passed.items() if code not in ahead}
     fresh = {code: found for code, found in passed.items() if found and min(one.when for one in found) >= oldest}
-    old = sum(bool(found) for found in passed.values()) - len(fresh) + (there and began < oldest)
+    old = sum(bool(found) for found in passed.values()) - len(fresh) + (has_report and began < oldest)
     if old:
         say(f"note: tests that passed more than {hours:g} hours ago are measured again (--resume-hours)")
-    if not there or report is None:
+    if not has_report or report is None:
         what = f"all but {units.counted(len(fresh), 'test case')} that passed earlier" if fresh else "all"
         say(f"note: the previous run left no report, so {what} is measured again")
         return EarlierPasses(fresh, None, whole)
@@ -141,7 +142,10 @@ def load_passes(last: Path, prefix: Path, judge: Judge, hours: float) -> Earlier
 
 
 def passed_tests(judged: list[Judged], when: float) -> dict[str, tuple[Passed, ...]]:
-    """{hash: what passed of a run}, () for what did not; a test case has one hash on all partitions."""
+    """{hash: passed test cases} of a run, one per partition; () if the test case did not pass on all partitions.
+
+    when: start of the run, in seconds since 1970.
+    """
     found: dict[str, list[Judged]] = {}
     for one in judged:
         found.setdefault(one.test.hashcode, []).append(one)
@@ -150,7 +154,7 @@ def passed_tests(judged: list[Judged], when: float) -> dict[str, tuple[Passed, .
             Passed(
                 one.test.partition,
                 manifest.key(one.test.name, one.test.environ),
-                cells_of(one),
+                manifest.cells(one.test.record),
                 when,
                 components.node_components(one.test.record),
             )
@@ -164,7 +168,7 @@ def passed_tests(judged: list[Judged], when: float) -> dict[str, tuple[Passed, .
 
 
 def has_passed(one: Judged) -> bool:
-    """Whether a test case passed without a simulated fault and without disturbance."""
+    """Whether a test case is PASS or WARN, without a simulated fault and without a disturbance."""
     record = one.test.record
     if one.verdict > Verdict.WARN or record is None:
         return one.verdict <= Verdict.WARN
@@ -172,20 +176,23 @@ def has_passed(one: Judged) -> bool:
 
 
 def valid_passes(before: EarlierPasses, judged: Iterable[Judged]) -> tuple[EarlierPasses, list[str]]:
-    """(earlier passes that still count, why other passes are void) after a resumed run; judged: its test cases."""
+    """(the earlier passes that still count, one sentence per node with void passes), after a resumed run.
+
+    judged: the test cases of the resumed run.
+    """
     now: dict[str, dict[str, str]] = {}
     for one in judged:
-        for node, of_node in components.node_components(one.test.record).items():
-            now.setdefault(node, {}).update(of_node)
+        for node, slots in components.node_components(one.test.record).items():
+            now.setdefault(node, {}).update(slots)
     changes: dict[str, set[str]] = {}
     void = Counter[str]()
     passed = dict(before.passed)
     for code, found in before.passed.items():
-        for node, of_node in ((node, of) for one in found for node, of in one.machine.items()):
-            there = now.get(node, {})
-            other = {f"{at} {old} -> {there.get(at, MISSING)}" for at, old in of_node.items() if there.get(at) != old}
-            if other:
-                changes.setdefault(node, set()).update(other if there else ())
+        for node, slots in (item for one in found for item in one.machine.items()):
+            new = now.get(node, {})
+            differences = {f"{at} {old} -> {new.get(at, MISSING)}" for at, old in slots.items() if new.get(at) != old}
+            if differences:
+                changes.setdefault(node, set()).update(differences if new else ())
                 void[node] += 1
                 passed.pop(code, None)
     sentences = []
@@ -197,22 +204,14 @@ def valid_passes(before: EarlierPasses, judged: Iterable[Judged]) -> tuple[Earli
     return replace(before, passed=passed), sentences
 
 
-def cells_of(one: Judged) -> int:
-    """How many cells a test case measured."""
-    return manifest.cells(one.test.record)
-
-
 def stamp_time(stamp: str) -> float:
-    """When the run with a stamp began, in seconds since 1970. Raises ValueError."""
+    """The start of the run with a stamp, in seconds since 1970. Raises ValueError."""
     text = re.sub(r"-\d+$", "", stamp)
     return datetime.strptime(text, "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc).timestamp()
 
 
 def find_killed_report(prefix: Path, stamp: str) -> Path | None:
-    """The report of a run that was killed: its ReFrame is told to end then, and writes what passed until then.
-
-    The command line in the report has the run's own stamp, in the name of the JUnit file.
-    """
+    """The report of a killed run; None without one. ReFrame still writes a report when its parent is killed."""
     for path in folders.reports(prefix)[::-1][:MOST_REPORTS]:
         if belongs_to_run(path, stamp):
             say(f"note: the previous run was killed, and its ReFrame left {path.name}")
@@ -221,7 +220,7 @@ def find_killed_report(prefix: Path, stamp: str) -> Path | None:
 
 
 def belongs_to_run(report: Path, stamp: str) -> bool:
-    """Whether a report belongs to the run with this stamp: its command line names the JUnit file of the stamp."""
+    """Whether a report belongs to the run with this stamp: its command line contains the run's JUnit file."""
     try:
         return f"junit-{stamp}.xml" in str(read_json(report)["session_info"]["cmdline"])
     except (BadInput, KeyError, TypeError):
@@ -229,9 +228,9 @@ def belongs_to_run(report: Path, stamp: str) -> bool:
 
 
 def reason_ignored(report: Path, stamp: str) -> tuple[str, bool]:
-    """(why a report that was written during the run with this stamp does not count, whether the report is readable).
+    """(the reason why a report that was written during a run is ignored, whether the report is readable).
 
-    A report that a full disk cut off belongs to this run if its beginning, with the command line, is complete.
+    stamp: of the run. A report that a full disk cut off may still contain the command line, and so belong to the run.
     """
     try:
         ours = f"junit-{stamp}.xml".encode() in read_whole(report, MOST_BYTES)

@@ -1,13 +1,12 @@
 """The scopes of flags: a test case, a link class and a path.
 
-Each flag of a component has a scope. Only an undisturbed PASS or WARN in the same scope, on the same component, counts
-towards the removal of the flag. A scope without link class is the complete test case. It has the flags by error
-counters that rose while the test case was measured.
-
-A record identifies network adapters by GUID or MAC address. An adapter is flagged if it explains cells that FAIL, or if
-one of its error counters rose. The device whose data the adapter carries is flagged too if the cells do not distinguish
-the two. An adapter is clean for a scope if cells between nodes went over the adapter and all of them passed. A
-measurement of one node alone does not test an adapter.
+* Each flag of a component has a scope. Only an undisturbed PASS or WARN of the component in the same scope counts
+  towards the removal of the flag.
+* A scope without link class is the complete test case. Error counters that rose during the test case have this scope.
+* An adapter is flagged if it explains cells that FAIL, or if one of its error counters rose. Its device is flagged too
+  if the cells do not distinguish the two.
+* An adapter is clean for a scope if all cells between nodes that use the adapter passed. A measurement of a single node
+  does not test its adapters.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
     from ..locate.hypotheses import Finding
 
-ANOTHER = "another process"  # in place of a name that could not be read
+ANOTHER = "another process"  # instead of an unreadable name
 CLEAN = (Verdict.PASS, Verdict.WARN)
-#: Verdicts of a test case of which no cell counts as clean.
+#: Verdicts of a test case whose cells are never clean.
 UNDECIDED = (Verdict.DISTURBED, Verdict.INCOMPLETE)
 
 
 class Scope(NamedTuple):
-    """A test case with a link class and a path.
+    """A test case with a link class ("" for all) and a path.
 
-    path: what else distinguishes results of one test case, such as "device memory, staged", or the size that a user
+    path: the words that distinguish results of one test case, such as "device memory, staged", or a size that the user
     set; often "".
     """
 
@@ -52,32 +51,32 @@ class Scope(NamedTuple):
 
 
 class JudgedClasses(NamedTuple):
-    """The link classes of the cells of each endpoint: those that are PASS or WARN, and those that are not."""
+    """The link classes of cells by endpoint or adapter. good: with PASS or WARN cells. bad: with other cells."""
 
     good: dict[str, set[str]]
     bad: dict[str, set[str]]
 
 
 def result_path(record: Mapping[str, Any], result: Result, variant: str) -> str:
-    """The path of a result, as `Scope` has it; variant: of the test, with its size if a user set the size."""
+    """The path of a result's scopes. variant: the variant words of the test, with a size that the user set."""
     size = table_size(variant)
     words = distinguishing_words(record, result, variant) + ("" if size is None else f", {size} bytes")
     return words.removeprefix(", ")
 
 
 def short_sample_scope(scope: Scope) -> Scope:
-    """The scope of intermittent cells, which only results with short samples can measure."""
+    """The scope of intermittent cells for a scope. Only results with short samples can be clean for this scope."""
     return scope._replace(path=", ".join(filter(None, (scope.path, "short samples"))))
 
 
 def result_scopes(record: Mapping[str, Any], result: Result, variant: str, classes: Iterable[str]) -> set[Scope]:
-    """The scopes of a result with these link classes."""
+    """The scopes of a result, one per link class. variant: see `result_path`."""
     path = result_path(record, result, variant)
     return {Scope(result["testcase"], name, path) for name in classes}
 
 
 def endpoint_classes(matrix: MatrixVerdict) -> JudgedClasses:
-    """The judged link classes of each endpoint of a matrix. Cells that lack only a reference do not count."""
+    """The judged link classes of each endpoint of a matrix. Cells without a reference do not count."""
     if matrix.whole is None:
         every = set(matrix.matrix.classes)
         good, bad = matrix.passed_and_failed()
@@ -88,7 +87,7 @@ def endpoint_classes(matrix: MatrixVerdict) -> JudgedClasses:
 
 
 def classes_in_mask(matrix: MatrixVerdict, cells: np.ndarray) -> dict[str, set[str]]:
-    """{endpoint: the link classes of its cells in a mask, rows × columns} of a matrix in memory."""
+    """{endpoint: link classes of its cells in the mask `cells`} of a matrix in memory."""
     found: dict[str, set[str]] = {}
     assert matrix.whole is not None
     codes = matrix.whole.block.classes
@@ -101,20 +100,20 @@ def classes_in_mask(matrix: MatrixVerdict, cells: np.ndarray) -> dict[str, set[s
 
 
 def class_names(matrix: MatrixVerdict, cells: np.ndarray) -> set[str]:
-    """The link classes of the cells in a mask, rows × columns, of a matrix in memory."""
+    """The link classes of the cells in the mask `cells` of a matrix in memory."""
     assert matrix.whole is not None
     return {matrix.matrix.class_names[code] for code in np.unique(matrix.whole.block.classes[cells]).tolist()}
 
 
 def disturbed_nodes(record: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, list[str]]:
-    """{node: the names of the other processes that disturbed it} while a result was measured."""
+    """{node: names of the processes that disturbed it} during the measurement of a result."""
     others = result.get("others") or {}
     named = list(named_disturbances(others))
     node_of = {device["label"]: device["node"] for device in record["devices"]}
     for one in record.get("lost", ()):
-        if one.get("kind") == MEMORY:  # which other processes hold
-            there = [each for each in processes(record, result) if each["where"] == one["label"]]
-            named.append((node_of.get(one["label"], record["host"]["name"]), [each["name"] for each in there]))
+        if one.get("kind") == MEMORY:  # other processes occupy the memory of the device
+            names = [each["name"] for each in processes(record, result) if each["where"] == one["label"]]
+            named.append((node_of.get(one["label"], record["host"]["name"]), names))
     found: dict[str, list[str]] = {}
     for node, names in named:
         known = [name or ANOTHER for name in names] or [ANOTHER]
@@ -123,20 +122,20 @@ def disturbed_nodes(record: Mapping[str, Any], result: Mapping[str, Any]) -> dic
 
 
 def named_disturbances(others: Mapping[str, Any]) -> Iterator[tuple[str, list[str | None]]]:
-    """(node, names of the processes) of each disturbance."""
+    """Yields (node, names of the processes) of each disturbance; None for an unreadable name."""
     names = {one["pid"]: one["name"] for one in others.get("processes", ())}
     for one in others.get("disturbances") or ():
         yield one["node"], [names.get(pid) for pid in one["pids"]]
 
 
 def processes(*holders: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The other processes that a record or a result names."""
+    """Yields the other processes in records or results."""
     for holder in holders:
         yield from (holder.get("others") or {}).get("processes", ())
 
 
 def scopes_text(scopes: Sequence[Scope]) -> str:
-    """ "device_to_device_memcpy_write_ce NV18 and 2 more"."""
+    """Scopes as text: "device_to_device_memcpy_write_ce NV18 and 2 more"."""
     more = f" and {len(scopes) - 1} more" if len(scopes) > 1 else ""
     return f"{scopes[0]}{more}" if scopes else ""
 
@@ -145,23 +144,22 @@ Adapters = dict[str, tuple[tuple[str, str], Sighting]]
 
 
 def named_adapters(record: Mapping[str, Any]) -> Adapters:
-    """{name of an adapter in findings and counters: (node and identity, sighting)}; of several ports the first.
+    """{name of an adapter in findings or counters: ((node, identity), sighting)}. Several ports have the first's.
 
-    Findings use "mlx5_2 of n17". Counters use "mlx5_2", with "n17:" before it if the record has several nodes, and ":2"
-    after it for the second port.
+    The name in findings is "mlx5_2 of n17". The name in counters is "mlx5_2", or "n17:mlx5_2" if the record has several
+    nodes, and ends with ":2" for the second port.
     """
     nodes = {node["name"] for node in record["nodes"]}  # one of them may have no adapter
     several = len(nodes | {one["place"].get("node") for one in record["adapters"]}) > 1
     found: Adapters = {}
     for (node, name), one in components.adapter_sightings(record).items():
-        said = ((node, one.uuid), one)
-        found.setdefault(f"{name.partition(':')[0]} of {node}", said)
+        found.setdefault(f"{name.partition(':')[0]} of {node}", ((node, one.uuid), one))
         found[f"{node}:{name}" if several else name] = found[f"{name.partition(':')[0]} of {node}"]
     return found
 
 
 def flagged_adapter(finding: Finding, names: Names, known: Mapping[str, object]) -> tuple[str, bool]:
-    """(name of the adapter that a finding is about, or ""; whether the finding may be about a device instead).
+    """(name of the adapter of a finding, "" for none; whether a device may be at fault instead).
 
     known: the names of the adapters that the record identifies.
     """
@@ -173,13 +171,13 @@ def flagged_adapter(finding: Finding, names: Names, known: Mapping[str, object])
 
 
 def adapter_cells(layout: Layout, adapter: Subject) -> np.ndarray:
-    """The cells between nodes that go over an adapter, by its index, as a mask of rows × columns."""
+    """The mask of the cells between nodes that use an adapter, rows × columns. adapter: its index in the layout."""
     across = layout.row_node[:, None] != layout.column_node[None, :]
     return across & ((layout.row_nic == adapter)[:, None] | (layout.column_nic == adapter)[None, :])
 
 
 def adapter_classes(record: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> JudgedClasses:
-    """The link classes of the cells over each adapter, with separate sets for PASS or WARN and for worse cells."""
+    """The judged link classes of the cells over each adapter. Cells without a reference do not count."""
     found = JudgedClasses({}, {})
     if matrix.whole is None or not record["adapters"] or len({one["node"] for one in record["devices"]}) < 2:
         return found
@@ -188,7 +186,7 @@ def adapter_classes(record: Mapping[str, Any], result: Result, matrix: MatrixVer
     passed, others = (codes >= 0) & (codes <= max(CLEAN)), (codes > max(CLEAN)) & ~unjudged
     for at, name in enumerate(names.nics):
         over = adapter_cells(layout, at)
-        for of_adapter, cells in zip(found, (passed, others), strict=True):
+        for classes, cells in zip(found, (passed, others), strict=True):
             if (cells & over).any():
-                of_adapter[name] = class_names(matrix, cells & over)
+                classes[name] = class_names(matrix, cells & over)
     return found

@@ -1,10 +1,14 @@
-"""Values over time: the median of each link class of each run, and where the level of a series changed.
+"""Values over time: the median of each link class in each run, and the changes of level in such a series.
 
-The partition of a series minimizes the sum of costs plus a penalty for each change (Jackson et al. 2005). The cost of a
-value is (x - level)² / σ², at most 3² (Fearnhead and Rigaill 2019), so that one outlier is no change. The level is the
-median of the segment, and the penalty is 3 log n (BIC for a level and a place). A segment has at least three values. σ
-comes from the differences of neighbours, which a change of level does not affect. The search is exact and takes O(n²)
-segments. Of a long series, only the last MOST values are searched.
+The changes divide a series into segments. The best segments minimize the sum of costs, plus a penalty for each change
+(Jackson et al. 2005):
+
+* The cost of a value is (x - level)² / σ², at most 3² (Fearnhead and Rigaill 2019). A single outlier is therefore no
+  change. The level is the median of the segment.
+* The penalty is 3 log n (BIC for a level and a position). A segment has at least three values.
+* σ is estimated from the differences of neighbours, so that changes of level hardly affect it.
+
+The search is exact, over O(n²) segments. Only the last MOST values of a series are searched.
 """
 
 import math
@@ -33,19 +37,21 @@ if TYPE_CHECKING:
 
 MOST = 300
 LEAST_SEGMENT = 3
-BOUND = 3.0  # σ, from which the cost of a value is constant
-LEAST_SIGMA = 0.0005  # as a fraction of the median: rounding is no noise
+BOUND = 3.0  # the cost of a value is constant for larger distances, in σ
+LEAST_SIGMA = 0.0005  # as a fraction of the median, because rounding hides the noise
 MOST_DISTURBANCES = 2  # sentences about other processes
-#: Columns that identify a series, and the columns of each of its values. A row is the median of a link class of a run.
-#: variant: what else distinguishes results of a test case, with the node of a test for one node. facts: as
-#: `record_facts`. beside: what other processes did during the measurement, "" for nothing known.
+#: Columns that identify a series, and all columns. A row is the median of a link class in a run.
+#:
+#: * variant: the words that distinguish results of a test case, and the node of a test for one node
+#: * facts: see `record_facts`
+#: * beside: sentences about disturbances by other processes; "" for none
 SERIES = ["testcase", "size_bytes", "unit", "link_class", "variant"]
 COLUMNS = [*SERIES, "partition", "started", "value", "host", "facts", "beside"]
 Median = Mapping[str, Any]  # a row with these columns
 
 
 class Change(NamedTuple):
-    """The level changed between values `at` - 1 and `at`; before and after: medians on both sides."""
+    """A change of level between the values `at` - 1 and `at`. before, after: the medians of both segments."""
 
     at: int
     before: float
@@ -53,9 +59,9 @@ class Change(NamedTuple):
 
 
 def medians(test: Test, values_of: Callable[[Matrix], Mapping[str, float]] | None = None) -> Iterator[Median]:
-    """Yield a row with COLUMNS for each result and link class of a test; none for a simulated fault.
+    """Yields a row with COLUMNS for each result and link class of a test; none for a simulated fault.
 
-    values_of: returns {link class: value} of a matrix; by default the medians of its link classes.
+    values_of: returns {link class: value} for a matrix; None for the medians of its link classes.
     """
     record = test.record
     if record is None or simulated_fault(record):
@@ -68,12 +74,12 @@ def medians(test: Test, values_of: Callable[[Matrix], Mapping[str, float]] | Non
         others = "; ".join(units.first(disturbance_sentences(result), MOST_DISTURBANCES))
         for link_class, value in values.items():
             key = (result["testcase"], result["size_bytes"], result["unit"], link_class, variant)
-            at = test.partition, record["started"], float(value), record["host"]["name"]
-            yield dict(zip(COLUMNS, (*key, *at, facts, others), strict=True))
+            point = test.partition, record["started"], float(value), record["host"]["name"]
+            yield dict(zip(COLUMNS, (*key, *point, facts, others), strict=True))
 
 
 def frame(rows: "Iterable[Median] | pandas.DataFrame") -> "pandas.DataFrame":
-    """The rows of `medians` in the order of time, each measurement once."""
+    """The rows of `medians` as a table in order of time, without duplicates."""
     import pandas
 
     found = pandas.DataFrame(rows, columns=COLUMNS)
@@ -83,17 +89,17 @@ def frame(rows: "Iterable[Median] | pandas.DataFrame") -> "pandas.DataFrame":
 
 
 def record_facts(record: Mapping[str, Any]) -> dict[str, str]:
-    """{fact: value} of software, program, kernel, VBIOS and firmware of a record, of all its nodes."""
+    """{fact: value} of the software, program, kernel, VBIOS and firmware of all nodes of a record."""
     found: dict[str, set[str]] = defaultdict(set)
     for _, name, fact in node_facts(record):
         found[name].add(fact)
-    of_nodes = {name: " and ".join(sorted(facts)) for name, facts in found.items()}
+    on_nodes = {name: " and ".join(sorted(facts)) for name, facts in found.items()}
     program = {"program": f"{record['program']} {record['version']}"}
-    return {**of_nodes, **record["software"], **program}
+    return {**on_nodes, **record["software"], **program}
 
 
 def change_points(values: Sequence[float], least: float = 0.005) -> list[Change]:
-    """The changes of level of at least the fraction `least`, in order; none for fewer than six values."""
+    """The changes of level by at least the fraction `least`, in order; none for fewer than six values."""
     skipped = max(0, len(values) - MOST)
     x = np.asarray(values[skipped:], dtype=float)
     n = len(x)
@@ -136,22 +142,22 @@ def medians_before(x: np.ndarray, end: int) -> list[float]:
 
 
 MOST_RUNS = 12
-MOST_TESTS = 600  # whose records are read: of a run of very many tests fewer runs before it
+MOST_TESTS = 600  # records to read: a run with very many tests is compared with fewer earlier runs
 
-Key = tuple[str, str, str, int | None, str, str]  # partition, node, test case, size, unit, what else tells it apart
+Key = tuple[str, str, str, int | None, str, str]  # partition, node, test case, size, unit, distinguishing words
 
 
 class EarlierValues:
-    """The values of the same cells in the runs before `run`; none if the run has no report in a folder of reports.
+    """The values of the same cells in up to MOST_RUNS runs before `run`; none for a run without a report.
 
-    Reports are read when a cell is asked for, MOST_RUNS at most.
+    The reports are read when the first cell is requested.
     """
 
     def __init__(self, run: Run) -> None:
         self.run = run
 
     def values(self, test: Test, result: Result, pair: Pair) -> list[float]:
-        """The earlier values of a cell in the result's unit, the oldest first; none for a test without a record."""
+        """The earlier values of a cell in the result's unit, the oldest first."""
         if test.record is None:
             return []
         return [
@@ -162,12 +168,12 @@ class EarlierValues:
 
     @cached_property
     def found(self) -> dict[Key, list[Result]]:
-        """The results of the runs before, the oldest first."""
+        """{key of the series: results of the earlier runs, the oldest first}."""
         runs = []
         for path in self.paths():
             try:
                 runs.append(stored.find(path))
-            except BadInput:  # a report that cannot be read is no reason not to show this run
+            except BadInput:  # an unreadable earlier report must not prevent showing this run
                 continue
         found: dict[Key, list[tuple[str, Result]]] = {}
         for run in stored.without_duplicates(runs, for_verdicts=False):
@@ -177,28 +183,28 @@ class EarlierValues:
                 for result in test.record["results"]:
                     key = series_key(test, test.record, result)
                     found.setdefault(key, []).append((test.record["started"], result))
-        return {key: [result for _, result in sorted(of, key=lambda one: one[0])] for key, of in found.items()}
+        return {key: [result for _, result in sorted(every, key=lambda one: one[0])] for key, every in found.items()}
 
     def paths(self) -> list[Path]:
-        """The reports to read."""
+        """The reports of the earlier runs, the oldest first."""
         if not folders.REPORT.fullmatch(self.run.path.name):
             return []
-        there = folders.reports_in(self.run.path.parent)
-        before = there[: next((at for at, path in enumerate(there) if path.name == self.run.path.name), 0)]
+        reports = folders.reports_in(self.run.path.parent)
+        before = reports[: next((at for at, path in enumerate(reports) if path.name == self.run.path.name), 0)]
         most = min(MOST_RUNS, MOST_TESTS // max(len(self.run.tests), 1))
         return before[len(before) - min(most, len(before)) :]
 
 
 def series_key(test: Test, record: Mapping[str, Any], result: Result) -> Key:
-    """The key of a series: cells with the same name in two runs are the same cell only if the keys are equal."""
+    """The key of a series. Cells of two runs belong to the same series if their names and keys are equal."""
     nodes = {device["node"] for device in record["devices"]} or {record["host"]["name"]}
-    node = nodes.pop() if len(nodes) == 1 else ""  # labels of several name their nodes
-    apart = distinguishing_words(record, result, test.variant)
-    return test.partition, node, result["testcase"], result["size_bytes"], result["unit"], apart
+    node = nodes.pop() if len(nodes) == 1 else ""  # with several nodes, the labels contain the names of the nodes
+    words = distinguishing_words(record, result, test.variant)
+    return test.partition, node, result["testcase"], result["size_bytes"], result["unit"], words
 
 
 def cell_value(result: Result, pair: Pair) -> float | None:
-    """The value of a cell, None if it was not measured or is not in memory."""
+    """The value of a cell; None if it was not measured, or if the matrix does not fit into memory."""
     matrix = from_result(result)
     if matrix.whole is None or pair[0] not in matrix.rows or pair[1] not in matrix.columns:
         return None

@@ -1,7 +1,7 @@
-"""The tests of a ReFrame run, or of single records.
+"""Reads stored runs: the tests of a ReFrame report, or single records.
 
-ReFrame's JSON report (data version 4.2, of 4.10) has the test cases, their results and the paths of their files. A test
-case without a readable record stays in the list with the reason, so that missing results are visible.
+ReFrame's JSON report (data version 4.2, of ReFrame 4.10) contains the test cases, their results and the paths of their
+files. A test case without a readable record stays in the run, with the reason.
 """
 
 import contextlib
@@ -32,10 +32,15 @@ SCHEMA, VERDICT = "linkmatrix.record/", "verdict.json"
 
 @dataclass(frozen=True)
 class Run:
-    """The run at `path`. rerun: the command that repeats it, "" if unknown.
+    """A stored run.
 
-    started, ended: by ReFrame's clock, "" without a report. again: sentences on tests that were left out, because their
-    measurement is there already. mode: of `linkmatrix run` or ReFrame, "" for none.
+    * path: a report, a record, or the common folder of several runs
+    * rerun: the command that repeats the run; "" if unknown
+    * notes: sentences for the user
+    * again: sentences about tests that were left out as duplicates
+    * session: UUID of the ReFrame session
+    * started, ended: by ReFrame's clock; "" without a report
+    * mode: of `linkmatrix run` or ReFrame; "" for none
     """
 
     path: Path
@@ -59,7 +64,7 @@ def find(path: Path | None) -> Run:
         return in_folder(path)
     content = read_json(path, CUT if REPORT.fullmatch(path.name) else "")
     if isinstance(content, dict) and str(content.get("schema", "")).startswith(SCHEMA):
-        del content  # a large one is not to be held twice
+        del content  # `from_records` reads the record again, and a large record would be in memory twice
         return from_records([path])
     if isinstance(content, dict) and isinstance(content.get("runs"), list):
         return from_report(path, content)
@@ -69,15 +74,15 @@ def find(path: Path | None) -> Run:
 
 
 def find_each(paths: Iterable[Path], for_verdicts: bool = True) -> list[Run]:
-    """The runs at all paths, each measurement once; without a path the run that ended last. Raises BadInput.
+    """The runs at all paths, without duplicates; without a path, the run that ended last. Raises BadInput.
 
-    for_verdicts: keep two tests of a report that read the same measurement, because each has its verdict.
+    for_verdicts: keep tests of the same report that read the same measurement, because each has its own verdict.
     """
     return without_duplicates([find(path) for path in paths] or [find(None)], for_verdicts)
 
 
 def find_all(paths: Iterable[Path]) -> Run:
-    """The runs of `find_each` as one run."""
+    """The runs of `find_each`, joined into one run."""
     found = find_each(paths)
     if len(found) == 1:
         return found[0]
@@ -89,9 +94,9 @@ def find_all(paths: Iterable[Path]) -> Run:
 
 
 def in_folder(folder: Path) -> Run:
-    """The run that ended last, by the reports in `folder` or in its subfolder reports/.
+    """The run that ended last, among the reports in `folder` or in its subfolder reports/.
 
-    Without reports, a run of all records below `folder`. Raises BadInput.
+    Without reports, all records below `folder` are one run. Raises BadInput without records.
     """
     for place in (folder, folder / "reports"):
         if reports_in(place):
@@ -104,7 +109,7 @@ def in_folder(folder: Path) -> Run:
 
 
 def is_record(path: Path) -> bool:
-    """Whether a file begins like a record, whatever its name. Raises OSError if it cannot be read."""
+    """Whether a *.json file begins with the schema of a record. Raises OSError if it is unreadable."""
     if path.suffix != ".json" or not path.is_file():
         return False
     with path.open("rb") as file:
@@ -112,24 +117,25 @@ def is_record(path: Path) -> bool:
 
 
 def without_duplicates(runs: Sequence[Run], for_verdicts: bool = True) -> list[Run]:
-    """The runs without duplicates: a test that was named or copied twice, and a session's process whose tests have the
-    same measurements.
+    """The runs without duplicates. for_verdicts: see `find_each`.
 
-    Of a session's process, either its own record counts, or the records that its tests extracted. The extracted records
-    name the check, but are incomplete if the session died. A test of a report is left out only for a test with the same
-    or a better result.
+    * A test that is named twice, or was copied, counts once. A test of a report is a duplicate only of a test with the
+      same or a better result.
+    * The process of a session has its own record, and its tests have parts of this record. If the parts are complete,
+      they count, because they contain the check. Otherwise, the record of the process counts.
     """
     known: dict[Hashable, list[tuple[int, Test]]] = {}
     left_out: dict[int, str] = {}  # by the identity of a test
     found = [(number, test, test_keys(run, test)) for number, run in enumerate(runs) for test in run.tests]
     for number, test, parts in sorted(found, key=lambda one: (not one[1].result, is_process_record(one[1]))):
-        apart = number if for_verdicts and test.result else None
-        there = [find_duplicate(test, apart, known.get(key, ())) for key in parts]
-        others = [other for other in there if other is not None]
-        taken = others and test.result in ("", "pass", *(other.result for other in others))
-        if taken and None in there and is_process_record(test) and not any(other.result for other in others):
+        own_run = number if for_verdicts and test.result else None
+        duplicates = [find_duplicate(test, own_run, known.get(key, ())) for key in parts]
+        others = [other for other in duplicates if other is not None]
+        is_covered = others and test.result in ("", "pass", *(other.result for other in others))
+        is_partial = None in duplicates
+        if is_covered and is_partial and is_process_record(test) and not any(other.result for other in others):
             left_out |= {id(other): test_source(test) for other in others}
-        elif taken and (None not in there or is_process_record(test)):
+        elif is_covered and (not is_partial or is_process_record(test)):
             left_out[id(test)] = test_source(others[0])
             continue
         for key in parts:
@@ -144,15 +150,15 @@ def without_duplicates(runs: Sequence[Run], for_verdicts: bool = True) -> list[R
         for run in runs
     ]
     return [
-        replace(run, tests=tuple(test for test in run.tests if id(test) not in left_out), again=said)
-        for run, said in zip(runs, again, strict=True)
+        replace(run, tests=tuple(test for test in run.tests if id(test) not in left_out), again=sentences)
+        for run, sentences in zip(runs, again, strict=True)
     ]
 
 
-def find_duplicate(test: Test, apart: int | None, known: Iterable[tuple[int, Test]]) -> Test | None:
-    """The first of the `known` tests that was measured for the same check, if both checks are known.
+def find_duplicate(test: Test, own_run: int | None, known: Iterable[tuple[int, Test]]) -> Test | None:
+    """The first of the tests `known` for the same check, or for an unknown check; None without one.
 
-    known: tests with the number of their run. apart: the run whose tests do not count as duplicates, None for none.
+    known: (number of the run, test) with the same measurement. own_run: the run whose tests are no duplicates.
     """
 
     def asked(one: Test) -> tuple[str, str] | None:
@@ -163,15 +169,15 @@ def find_duplicate(test: Test, apart: int | None, known: Iterable[tuple[int, Tes
     return next(
         (
             other
-            for of_run, other in known
-            if of_run != apart and (asked(test) == asked(other) or None in (asked(test), asked(other)))
+            for run, other in known
+            if run != own_run and (asked(test) == asked(other) or None in (asked(test), asked(other)))
         ),
         None,
     )
 
 
 def test_keys(run: Run, test: Test) -> list[Hashable]:
-    """The keys of a test's measurements, equal in every copy; without a record a key of the test itself."""
+    """The keys of a test's measurements, equal in every copy of its record. Without a record, a key of the test."""
     if test.record is None:
         return [(run.session or str(run.path.absolute()), test.name, test.partition, test.environ, test.attempt)]
     return measurements(test.record)
@@ -179,37 +185,37 @@ def test_keys(run: Run, test: Test) -> list[Hashable]:
 
 def measurements(record: Mapping[str, Any]) -> list[Hashable]:
     """The keys of a record's measurements, equal in every copy and every part of the record."""
-    of_run = program_run(record)
-    found = [(of_run, one["testcase"], one["size_bytes"], option_text(one)) for one in record["results"]]
-    return list(dict.fromkeys(found)) or [(of_run, record["asked_by"])]
+    run = program_run(record)
+    found = [(run, one["testcase"], one["size_bytes"], option_text(one)) for one in record["results"]]
+    return list(dict.fromkeys(found)) or [(run, record["asked_by"])]
 
 
 def test_source(test: Test) -> str:
-    """The path of a test's record, else its name."""
+    """The path of a test's record; without a record, the name of the test."""
     return str(test.path or test.name)
 
 
 def is_process_record(test: Test) -> bool:
-    """Whether the record is in the folder of one process of a session (reframe_ext/sessions/processes.py)."""
+    """Whether a test's record is that of a session's process (reframe_ext/sessions/processes.py)."""
     return test.path is not None and re.fullmatch(r"process\d+", test.path.parent.name) is not None
 
 
 def program_run(record: Mapping[str, Any]) -> tuple[Any, ...]:
     """The key of the program run that wrote a record."""
-    imported = record.get("imported") or {}  # of files of one name, in one second
-    of_file = imported.get("sha256"), str(imported.get("lines")), imported.get("column")
-    return record["started"], record["seconds"], record["host"]["name"], tuple(record["command"]), of_file
+    imported = record.get("imported") or {}  # two files may be imported in the same second
+    source = imported.get("sha256"), str(imported.get("lines")), imported.get("column")
+    return record["started"], record["seconds"], record["host"]["name"], tuple(record["command"]), source
 
 
 def record_name(path: Path, cases: list[str]) -> str:
-    """The name of a test of which only the record is known."""
+    """The name of a test without a report. path: of its record. cases: the test cases in the record."""
     if len(cases) == 1:
         return cases[0]
     return f"{path.name} with {len(cases)} test cases" if cases else f"{path.name} without a test case"
 
 
 def from_records(paths: Iterable[Path]) -> Run:
-    """Records without a report, each with its stored verdict. Raises BadInput for an unusable record."""
+    """A run of records without a report, with their stored verdicts. Raises BadInput for an unusable record."""
     paths = list(paths)
     tests = []
     for path in paths:
@@ -229,7 +235,7 @@ def from_records(paths: Iterable[Path]) -> Run:
 
 
 def stored_verdict(path: Path) -> "StoredVerdict | None":
-    """The verdict on the record at `path` in the same folder; None without one. Raises BadInput."""
+    """The stored verdict of the record at `path`, from the same folder; None without one. Raises BadInput."""
     if not path.with_name(VERDICT).is_file():
         return None
     from . import verdict_file  # slow to import
@@ -238,18 +244,18 @@ def stored_verdict(path: Path) -> "StoredVerdict | None":
 
 
 def from_report(path: Path, report: dict[str, Any], site: Path | None = None) -> Run:
-    """The test cases of a ReFrame report, without those that the manifest allows to skip. Raises BadInput.
+    """The run of a ReFrame report, without the test cases that its manifest allows to skip. Raises BadInput.
 
-    site: the folder with config/manifests, None for that of the working directory.
+    site: the folder with config/manifests; None for `folders.repository`.
     """
-    from . import manifest  # a record needs none
+    from . import manifest  # imported here, because records need no manifest
 
     run = all_cases(path, report)
     known = manifest.load(site or repository(), run.mode) if run.mode else {}
 
     def excuse(test: Test) -> str | None:
         one = known.get(test.partition)
-        if one is None or test.result != "skip" or test.unmeasured:  # what is so today, no manifest can know
+        if one is None or test.result != "skip" or test.unmeasured:  # a temporary reason is not in the manifest
             return None
         return one.skipped.get(manifest.key(test.name, test.environ))
 
@@ -261,13 +267,13 @@ def from_report(path: Path, report: dict[str, Any], site: Path | None = None) ->
 
 
 def load_all(path: Path) -> Run:
-    """All test cases of the report at `path`, also those that may be skipped. Raises BadInput."""
+    """The run of the report at `path`, with the test cases that may be skipped. Raises BadInput."""
     return all_cases(path, read_json(path, CUT))
 
 
 @contextlib.contextmanager
 def reframe_errors(path: Path) -> Iterator[None]:
-    """Context that raises BadInput if the report at `path` is not one of ReFrame."""
+    """A context that converts errors from an invalid report at `path` to BadInput."""
     try:
         yield
     except BadInput:
@@ -277,7 +283,7 @@ def reframe_errors(path: Path) -> Iterator[None]:
 
 
 def case_by_case(path: Path, report: dict[str, Any]) -> Iterator[Test]:
-    """Yield the tests of `all_cases` one by one, because the records of a large sweep do not fit into memory."""
+    """Yields the tests of `all_cases` one by one, because the records of a large sweep do not fit into memory."""
     with reframe_errors(path):
         session = {**report["session_info"]}
         cases = [{"run_index": at, **case} for at, run in enumerate(report["runs"]) for case in run["testcases"]]
@@ -286,12 +292,15 @@ def case_by_case(path: Path, report: dict[str, Any]) -> Iterator[Test]:
     for case in wanted:
         with reframe_errors(path):
             test = read_test(case, path, session)
-            why = failed_dependency(case, failed)
-        yield replace(test, reason=why) if why and not test.reason else test
+            reason = failed_dependency(case, failed)
+        yield replace(test, reason=reason) if reason and not test.reason else test
 
 
 def failed_dependency(case: Mapping[str, Any], failed: Mapping[Any, str]) -> str:
-    """Why ReFrame did not run a test case: a failed dependency; "" without one. failed: {unique name: name}."""
+    """A sentence if ReFrame did not run a test case because of a failed dependency; otherwise "".
+
+    failed: {unique name: name} of the failed test cases.
+    """
     if case["result"] not in ("skip", "fail_deps"):
         return ""
     needed = [failed[one[0]] for one in case.get("dependencies_actual") or [] if one[0] in failed]
@@ -299,14 +308,14 @@ def failed_dependency(case: Mapping[str, Any], failed: Mapping[Any, str]) -> str
 
 
 def session_time(path: Path, report: dict[str, Any], key: str) -> str:
-    """The start or the end of a report's session by ReFrame's clock; "" if unknown."""
+    """The start (key START) or end (key END) of a report's session, in the format of records; "" if unknown."""
     with reframe_errors(path):
         seconds = report["session_info"].get(key)
         return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%dT%H:%M:%SZ}" if seconds else ""
 
 
 def all_cases(path: Path, report: dict[str, Any]) -> Run:
-    """All test cases of a ReFrame report, without fixtures that passed. Raises BadInput."""
+    """The run of a ReFrame report, without fixtures that passed. Raises BadInput."""
     tests = tuple(case_by_case(path, report))
     session, (started, ended) = report["session_info"], (session_time(path, report, key) for key in (START, END))
     notes = [] if tests else ["ReFrame ran no test case: 'reframe -C config/settings.py -c checks -R -l' lists them"]

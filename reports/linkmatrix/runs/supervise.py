@@ -1,7 +1,4 @@
-"""Runs ReFrame: its process group, and its output with progress.
-
-All output is in ReFrame's log file.
-"""
+"""Runs ReFrame in its own process group, and prints its progress. ReFrame's log file has the complete output."""
 
 import contextlib
 import ctypes
@@ -24,21 +21,22 @@ GRACE = 60  # seconds between SIGTERM and SIGKILL
 #: The signals that `run_supervised` passed on. A caller that runs several commands stops after the first signal.
 FORWARDED: list[int] = []
 POLL = 1.0  # seconds between two comparisons of the clocks
-#: Seconds. ReFrame 4.10.4 sleeps as long as the clock went back (docs/reframe-issues.md). Time services step less.
+#: Seconds by which the clock may go back. ReFrame 4.10.4 sleeps for the same time (docs/reframe-issues.md). Time
+#: services change a clock by less.
 CLOCK_STEP = 60
-DRAIN = 5  # seconds to read what is left: a process that the command left behind may keep its output open
+DRAIN = 5  # seconds to read the rest of the output: a remaining child process may keep the output open
 
 
 def end_with_parent() -> None:
-    """Called in the child: a SIGKILL of `linkmatrix run` ends ReFrame too, which then cancels its jobs.
+    """Makes the kernel send SIGTERM to ReFrame when `linkmatrix run` is killed. Called in the child process.
 
-    Else it would measure on without a lock, beside the next run.
+    ReFrame then cancels its jobs. Otherwise, it would continue without the lock, together with the next run.
     """
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def read_lines(child: subprocess.Popen[str], output: Callable[[str], object] | None) -> None:
-    """Gives each line of a command to `output`, until the command closes its output."""
+    """Passes each line of a command's output to `output`, until the command closes its output."""
     if output is not None and child.stdout is not None:
         for line in child.stdout:
             output(line)
@@ -52,13 +50,14 @@ def run_supervised(
     prepare: Callable[[], object] = lambda: None,
     output: Callable[[str], object] | None = None,
 ) -> int:
-    """Runs a command in a process group of its own, which does not outlive `timeout`.
+    """Runs a command in its own process group, and returns its exit code.
 
-    prepare: called once while the command starts. output: called for each line that the command prints; None leaves
-    them on the terminal.
+    * timeout: in seconds; then the process group is ended
+    * prepare: a function that is called once, while the command starts
+    * output: a function that is called for each line of output; None to print the output
 
-    The group gets SIGTERM for SIGTERM and SIGINT. ReFrame ends its jobs upon both, and SIGINT under --warn-as-error
-    also makes it print a traceback.
+    SIGTERM and SIGINT are forwarded to the group as SIGTERM. With SIGINT and --warn-as-error, ReFrame would also print
+    a traceback.
     """
     children: list[subprocess.Popen[str]] = []
     forwarded_before = len(FORWARDED)
@@ -90,7 +89,7 @@ def end(child: subprocess.Popen[str]) -> None:
 def start(
     command: list[str], folder: Path, environment: Mapping[str, str], output: Callable[[str], object] | None
 ) -> tuple[subprocess.Popen[str], threading.Thread]:
-    """The command in a process group of its own, and the thread that reads what it prints."""
+    """Starts a command in its own process group. Returns (process, thread that reads its output)."""
     child = subprocess.Popen(
         command,
         cwd=folder,
@@ -110,7 +109,7 @@ def start(
 def wait_for(
     child: subprocess.Popen[str], reader: threading.Thread, timeout: float, prepare: Callable[[], object]
 ) -> int:
-    """The exit code of a command. After the timeout, its group gets SIGTERM, and SIGKILL if it does not end."""
+    """Waits for a command, and returns its exit code. Ends it after the timeout, and if the clock goes back."""
     try:
         began, wall_began = time.monotonic(), time.time()
         prepare()
@@ -128,7 +127,10 @@ def wait_for(
 
 
 def stop(child: subprocess.Popen[str], reason: str) -> int:
-    """Prints the reason, ends the process group of a command, and returns the exit code of the command."""
+    """Prints the reason, ends the process group of a command, and returns the exit code.
+
+    The group gets SIGTERM, and after GRACE seconds SIGKILL.
+    """
     say(reason)
     end(child)
     try:
@@ -139,28 +141,28 @@ def stop(child: subprocess.Popen[str], reason: str) -> int:
 
 
 SHOWN = re.compile(r"(ERROR|WARNING|linkmatrix|waiting): ")
-#: ReFrame warns about each fixture that lacks a variable of -S, which is harmless.
+#: A harmless warning of ReFrame: a fixture lacks a variable of -S.
 HARMLESS = re.compile(r"WARNING: test '[^']*': the following variables were not set|WARNING: Ignoring check search")
 TRACEBACK = "Traceback (most recent call last):"
 STARTED = re.compile(r"\[ RUN +\] (\S+)")
 ENDED = re.compile(r"\[ +(?:OK|FAIL|SKIP|ABORT) +\] \( *(\d+)/(\d+)\)")
 BUILD = "build_linkmatrix"
 BUILD_OUTPUT = f"stage/*/*/*/*/{BUILD}*/rfm_build.out"
-COMPILED = re.compile(r"^\[(\d+)/(\d+)\]", re.MULTILINE)  # as ninja counts its steps
+COMPILED = re.compile(r"^\[(\d+)/(\d+)\]", re.MULTILINE)  # ninja's step counter
 PREPARING = "preparing the programs"
 MOST_SHOWN = 5
-MOST_KEPT = 20  # lines, for a run without a report
+MOST_KEPT = 20  # lines to print for a run without a report
 TERMINAL_SECONDS, FILE_SECONDS = 1.0, 60.0  # between two lines of progress
 CLEAR = "\r\x1b[K"
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class ReframeOutput:
-    """Takes ReFrame's output line by line. `with` it, progress is printed."""
+    """Reads ReFrame's output line by line. As a context manager, it prints progress on `to`."""
 
     def __init__(self, to: TextIO | None = None) -> None:
         self.to = to or sys.stderr
-        self.last: list[str] = []  # lines of any kind, for a run without a report
+        self.last: list[str] = []  # the last lines, for a run without a report
         self.in_traceback = False
         self.shown: list[str] = []
         self.phase = ""
@@ -173,7 +175,7 @@ class ReframeOutput:
 
     def __enter__(self) -> "ReframeOutput":
         self.phase = "starting ReFrame"
-        if self.to.isatty():  # elsewhere it would precede the sentence on bad input
+        if self.to.isatty():  # in a file, the line would precede the message about bad input
             self.show_progress()
         self.ticker.start()
         return self
@@ -185,7 +187,7 @@ class ReframeOutput:
             self.write(CLEAR)
 
     def read_line(self, line: str) -> None:
-        """Reads one line."""
+        """Reads one line: prints errors and warnings, and updates the progress."""
         line = without_colours(line.rstrip("\n"))
         with self.lock:
             self.in_traceback = line.startswith(TRACEBACK) or (self.in_traceback and line.startswith(" "))
@@ -201,20 +203,20 @@ class ReframeOutput:
                 self.enter(PREPARING if found[1] == BUILD else "measuring")
 
     def show(self, line: str) -> None:
-        """Prints a line of ReFrame; an error of linkmatrix on standard error, as everywhere."""
+        """Prints a line of ReFrame; an error of linkmatrix goes to standard error."""
         if self.to.isatty():
             self.write(CLEAR)
         say(line, to=sys.stderr if line.startswith("linkmatrix: ") else None, flush=True)
 
     def enter(self, phase: str) -> None:
-        """Begins a phase. Tests of other files may start while the programs compile: compiling ends it."""
+        """Starts a phase of the progress, unless it is the present phase."""
         if phase == self.phase:
             return
         self.phase, self.began = phase, time.monotonic()
         self.show_progress()
 
     def show_progress(self) -> None:
-        """Prints the phase, its seconds and how many tests ended."""
+        """Prints the phase, the number of ended tests, and the duration of the phase."""
         seconds = time.monotonic() - self.began
         count = self.count if self.phase == "measuring" else ""
         if self.phase == PREPARING:
@@ -226,22 +228,22 @@ class ReframeOutput:
             self.write(f"{text}\n" if seconds >= 1 else f"{self.phase} …\n")
 
     def write(self, text: str) -> None:
-        """Writes progress. A stream without UTF-8 gets ASCII."""
+        """Writes text to the progress stream; ASCII if the stream is not UTF-8."""
         ascii_only = not (self.to.encoding or "").lower().startswith("utf")
         self.to.write(to_ascii(text) if ascii_only else text)
         self.to.flush()
 
     def tick(self) -> None:
-        """Prints progress until the end, so that no minute passes without output."""
+        """Prints progress regularly until the end: each second on a terminal, otherwise each minute."""
         while not self.over.wait(TERMINAL_SECONDS if self.to.isatty() else FILE_SECONDS):
             with self.lock:
                 if self.phase:
                     self.show_progress()
 
     def print_last_lines(self) -> None:
-        """Prints the end of the output of a run without a report: it contains the reason."""
-        said = set(self.shown[:MOST_SHOWN])
-        say(*(line for line in self.last if line not in said), flush=True)
+        """Prints the last lines of a run without a report, which contain the reason. Printed lines are not repeated."""
+        printed = set(self.shown[:MOST_SHOWN])
+        say(*(line for line in self.last if line not in printed), flush=True)
 
 
 def without_colours(text: str) -> str:
@@ -250,7 +252,7 @@ def without_colours(text: str) -> str:
 
 
 def build_progress(prefix: Path, since: float) -> str:
-    """How far ninja is in the newest build, such as ", 7 of 19"; "" if no build since `since` counts its steps."""
+    """The progress of the newest build, such as ", 7 of 19"; "" if no build since the time `since` counts its steps."""
     try:
         outputs = [(file.stat().st_mtime, file) for file in prefix.glob(BUILD_OUTPUT)]
         changed, newest = max(outputs)
@@ -261,7 +263,7 @@ def build_progress(prefix: Path, since: float) -> str:
 
 
 def log() -> Path:
-    """ReFrame's log file, as config/settings.py names it."""
+    """The path of ReFrame's log file, see config/settings.py."""
     return folders.prefix() / "reframe.log"
 
 

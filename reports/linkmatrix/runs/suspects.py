@@ -1,22 +1,22 @@
-"""The components and nodes that a run flags, and their clean scopes.
+"""The components and nodes that a run flags, and the scopes for which they are clean.
 
-Verdicts are those that the checks stored. A run without stored verdicts, and any run with another reference table, is
-judged when it is read, so that a corrected reference removes the flag. The index keeps the flags of each report.
+The verdicts are the stored verdicts. A run without stored verdicts, or with another table of references, is judged when
+it is read. The index stores the flags of each report.
 
-A flag belongs to a component and a scope (`scopes`). A run flags a device
+A flag belongs to a component and a scope (see `scopes`). A run flags a device for each of these:
 
-- if cells FAIL and the device, its links, its adapter or its node explains them,
-- if wrong data arrived, or an error counter of the device rose, or
-- if the device was lost, or computed wrong bits.
+- Cells FAIL, and the device, its links, its adapter or its node explains them.
+- Wrong data arrived, or an error counter of the device rose.
+- The device was lost, or computed wrong bits.
 
-A cell without a value is INCOMPLETE and flags nothing. A rail or a link class is shared, and flags no device. In a
-matrix of nodes, a node is flagged like a device if it sends or receives slowly with every other node. It is never
-flagged for a single pair, because the path between the nodes is as likely.
+A run flags a node if it sends or receives slowly with every other node. A single slow pair flags no node, because the
+path between the two nodes may be at fault.
 
-A run is clean for a component and a scope if cells of that link class are PASS or WARN, and no such cell is anything
-else. A DISTURBED or INCOMPLETE test case is clean for nothing, and flags nothing by DISTURBED cells. Nothing is clean
-on a node that another process disturbed during the test case. A simulated fault changes nothing. An imported record
-flags nothing, because its program did not look for other processes.
+No flags follow from cells without a value, from DISTURBED cells, from rails and link classes (which are shared), from
+simulated faults, and from imported records, whose programs did not look for other processes.
+
+A run is clean for a component and a scope if the component's cells of the link class are PASS or WARN. DISTURBED and
+INCOMPLETE test cases are never clean, and neither are components of a node that another process disturbed.
 """
 
 import hashlib
@@ -47,15 +47,15 @@ from .scopes import Scope
 from .stored import Run, measurements
 from .suspicion import Clean, Flagged, RunFlags, Suspect, plausible_start, remaining_suspects
 
-MOST_CELLS = 10_000  # whose ends are named
-RANK = re.compile(r"[\w.-]+:rank\d+")  # a rank, by its node and its number in the job
+MOST_CELLS = 10_000  # failed cells that flag their endpoints
+RANK = re.compile(r"[\w.-]+:rank\d+")  # label of a rank: its node, and its number in the job
 COMPUTES_WRONG, SOAK = "computes wrong", Scope("soak")  # topic of a fact, and its scope
-PARTS = ("nic", "nics", "switch", "socket", "node")  # findings about these flag the endpoints of that part
-NODE_KINDS = ("node", "node_egress", "node_ingress", "tray")  # findings that are about one node
+PARTS = ("nic", "nics", "switch", "socket", "node")  # a finding about such a component flags its endpoints
+NODE_KINDS = ("node", "node_egress", "node_ingress", "tray")  # kinds of findings about one node
 
 
 class CellsFlag(NamedTuple):
-    """A flag by cells: endpoint or adapter, and the link classes of the cells."""
+    """A flag from cells. label: of an endpoint or adapter. classes: the link classes of the cells."""
 
     label: str
     classes: set[str]
@@ -66,9 +66,10 @@ class CellsFlag(NamedTuple):
 def suspects(
     runs: Iterable[Run], references: References, name: str | None, clean_runs: int, notes: Sequence[Note] = ()
 ) -> list[Suspect]:
-    """The components that the runs leave flagged, the longest flagged first.
+    """The components that are flagged after all runs, the longest flagged first.
 
-    name: the table of references, None for that of each partition. notes: of repairs.
+    name: a table of references; None for the table of each partition. clean_runs: the number of clean runs that remove
+    a flag. notes: of repairs.
     """
     return remaining_suspects((flags_in_run(run, references, name) for run in runs), clean_runs, notes)
 
@@ -86,12 +87,12 @@ def flags_in_run(run: Run, references: References, name: str | None) -> RunFlags
 
 
 def start_time(run: Run) -> str:
-    """The start of a run by ReFrame's clock; without a report by the clocks of the nodes; "" without a record."""
+    """The start of a run by ReFrame's clock; without a report, by the clocks of the nodes; "" without a record."""
     return run.started or min((test.record["started"] for test in run.tests if test.record), default="")
 
 
 def run_flags(judged: Iterable[Judged]) -> tuple[Flagged, Clean, dict[Device, Sighting]]:
-    """(flags with reasons, clean scopes, nodes and slots where the run found each device and adapter) of a run."""
+    """(flags, clean scopes, {device or adapter: its sighting}) of the tests of a run."""
     flagged: Flagged = {}
     clean: Clean = {}
     bad: Clean = {}
@@ -111,28 +112,31 @@ def run_flags(judged: Iterable[Judged]) -> tuple[Flagged, Clean, dict[Device, Si
             clean.setdefault(devices[label][0], set()).add(SOAK)
         for result, matrix in one.matrices:
             good, spoiled = judged_scopes(one, record, result, matrix)
-            for of_labels, found in ((good, clean), (spoiled, bad)):
-                for label in of_labels.keys() & devices.keys():
-                    found.setdefault(devices[label][0], set()).update(of_labels[label])
+            for label_scopes, found in ((good, clean), (spoiled, bad)):
+                for label in label_scopes.keys() & devices.keys():
+                    found.setdefault(devices[label][0], set()).update(label_scopes[label])
     left = {device: found - bad.get(device, set()) - flagged.get(device, {}).keys() for device, found in clean.items()}
     return flagged, {device: found for device, found in left.items() if found}, seen
 
 
 def with_node_ranks(text: str, known_as: Mapping[str, str]) -> str:
-    """The text with the number of each rank inside its node, because the number in the job differs from job to job."""
+    """The text with the rank numbers inside the nodes, because the numbers in the job differ from job to job.
+
+    known_as: {label of a rank: label with the number inside its node}.
+    """
     return RANK.sub(lambda found: known_as.get(found[0], found[0]), text) if known_as else text
 
 
 def judged_scopes(
     one: Judged, record: Mapping[str, Any], result: Result, matrix: MatrixVerdict
 ) -> tuple[dict[str, set[Scope]], dict[str, set[Scope]]]:
-    """({endpoint or adapter: its clean scopes in a result}, {endpoint or adapter: its other scopes})."""
+    """({endpoint or adapter: its clean scopes}, {endpoint or adapter: its other scopes}) of a result."""
     testcase, path = result["testcase"], scopes.result_path(record, result, one.test.variant)
     found: tuple[dict[str, set[Scope]], dict[str, set[Scope]]] = ({}, {})
     for each in (scopes.endpoint_classes(matrix), scopes.adapter_classes(record, result, matrix)):
-        for of_labels, classes in zip(found, each, strict=True):
+        for label_scopes, classes in zip(found, each, strict=True):
             for label, names in classes.items():
-                of_labels.setdefault(label, set()).update(Scope(testcase, name, path) for name in names)
+                label_scopes.setdefault(label, set()).update(Scope(testcase, name, path) for name in names)
     good, bad = found
     if grids.short_sample_array(result) is not None:
         for each in (*good.values(), *bad.values()):
@@ -149,7 +153,7 @@ def judged_scopes(
 
 
 def healthy_in_soak(one: Judged, record: Mapping[str, Any]) -> set[str]:
-    """The labels of the devices that a soak heated, if no fault and no other process was found."""
+    """The labels of the devices that a soak heated, if the test is clean; otherwise none."""
     soak = record.get("soak")
     if soak is None or one.test.doubts or one.verdict not in scopes.CLEAN or scopes.disturbed_nodes(record, soak):
         return set()
@@ -157,7 +161,7 @@ def healthy_in_soak(one: Judged, record: Mapping[str, Any]) -> set[str]:
 
 
 def test_flags(one: Judged, record: Mapping[str, Any], adapters: scopes.Adapters) -> Iterator[tuple[str, Scope, str]]:
-    """(label, scope, reason) of each device or adapter that a test flags."""
+    """Yields (label, scope, reason) for each device or adapter that a test flags."""
     if detects_no_processes(record):
         return
     for fact in one.facts:
@@ -167,8 +171,8 @@ def test_flags(one: Judged, record: Mapping[str, Any], adapters: scopes.Adapters
             yield from ((label, scope, fact.sentence) for scope in found)
     for lost in record.get("lost", ()):
         if lost.get("kind") == "device":
-            why = f"{lost['label']} was lost: {lost['why']}"
-            yield from ((lost["label"], scope, why) for scope in testcase_scopes(one, record, None))
+            reason = f"{lost['label']} was lost: {lost['why']}"
+            yield from ((lost["label"], scope, reason) for scope in testcase_scopes(one, record, None))
     for result, matrix in one.matrices:
         path = scopes.result_path(record, result, one.test.variant)
         for flag in matrix_flags(one, record, adapters, result, matrix):
@@ -179,7 +183,7 @@ def test_flags(one: Judged, record: Mapping[str, Any], adapters: scopes.Adapters
 
 
 def testcase_scopes(one: Judged, record: Mapping[str, Any], place: int | None) -> list[Scope]:
-    """The scope of a complete test case. place: its index in the record, None for all test cases."""
+    """The scopes of complete test cases. place: the index of one result in the record; None for all results."""
     results = record["results"] if place is None else [record["results"][place]]
     names = dict.fromkeys(result["testcase"] for result in results)
     return [Scope(name) for name in names] or [Scope(one.test.testcase or one.test.name)]
@@ -188,7 +192,7 @@ def testcase_scopes(one: Judged, record: Mapping[str, Any], place: int | None) -
 def matrix_flags(
     one: Judged, record: Mapping[str, Any], adapters: scopes.Adapters, result: Result, matrix: MatrixVerdict
 ) -> Iterator[CellsFlag]:
-    """The flags of a matrix; none without a FAIL."""
+    """Yields the flags of a matrix; none without a FAIL."""
     if not matrix.counts[Verdict.FAIL]:
         return
     if has_matchings(result):
@@ -209,7 +213,7 @@ def finding_flags(
     diagnosed: diagnosis.Diagnosis,
     adapters: scopes.Adapters,
 ) -> Iterator[CellsFlag]:
-    """The flags by findings about cells that FAIL, of a matrix in memory."""
+    """Yields the flags of the findings about cells that FAIL, for a matrix in memory."""
     assert matrix.whole is not None
     fails = matrix.whole.codes == Verdict.FAIL
     classes = scopes.classes_in_mask(matrix, fails)
@@ -230,7 +234,7 @@ def finding_flags(
 def cell_flags(
     record: Mapping[str, Any], result: Result, matrix: MatrixVerdict, diagnosed: diagnosis.Diagnosis
 ) -> Iterator[CellsFlag]:
-    """Flags of both endpoints of each cell with wrong data, and of each other FAIL if no finding explains any."""
+    """Yields flags of both endpoints of cells with wrong data, and of each other FAIL if there is no finding."""
     assert matrix.whole is not None
     rows, columns = matrix.matrix.rows, matrix.matrix.columns
     layout, _ = layout_of(record, result, matrix.matrix)
@@ -247,13 +251,13 @@ def cell_flags(
 
 
 def common_cause_mask(judged: rules.Judged) -> np.ndarray:
-    """Mask of intermittent cells that are too many for a fault of a device or pair."""
+    """The mask of the intermittent cells, if they are too many for a fault of a device or pair; otherwise False."""
     has_common_cause = judged.slow is not None and judged.slow.has_common_cause
     return (judged.rules == rules.ORDER["intermittent"]) & has_common_cause
 
 
 def finding_endpoints(finding: Finding, layout: Layout, matrix: Matrix) -> list[str]:
-    """The endpoints that a finding is about; none if they share the faulty component, or the path may be at fault."""
+    """The endpoints that a finding flags; none if they share the faulty component, or if the path may be at fault."""
     kind, subject = finding.kind, finding.subject
     rows, columns = matrix.rows, matrix.columns
     if kind in SHARED:

@@ -1,10 +1,10 @@
-"""Flags that stored runs leave: of components (parts) and of slots (places), for each scope separately.
+"""The flags of components and slots after all stored runs.
 
-A run flags a part and its place. The flags of a part move with the part, and the flags of a place stay with the place.
-Both need clean runs. After a swap `attribution` reports which of the two is at fault, and unflags the other.
-
-A flag is removed after a number of clean runs of its scope with one driver version. A driver update therefore keeps
-the flag, and the counting starts again.
+* A run flags a component and its slot, for a scope. The component's flag moves with the component, and the slot's flag
+  stays with the slot.
+* A flag is removed after a number of clean runs of its scope with the same driver version. After a driver update, the
+  count starts again.
+* After a swap, `attribution` finds which of the two is at fault, and unflags the other.
 """
 
 import time
@@ -22,14 +22,14 @@ from .folders import SKEW
 from .notes import Note, last_repairs
 from .scopes import Scope, scopes_text
 
-Flagged = dict[Device, dict[Scope, str]]  # the reason of each flag
-Clean = dict[Device, set[Scope]]
+Flagged = dict[Device, dict[Scope, str]]  # {device: {flagged scope: reason}}
+Clean = dict[Device, set[Scope]]  # {device: clean scopes}
 
 
 class RunFlags(NamedTuple):
-    """The flags and clean scopes in the report of a run, and the slots of all devices. when: its start.
+    """The flags and clean scopes of a run, and the sightings of all devices.
 
-    measured: keys of its measurements, so that a copy of a report does not count again.
+    when: start of the run. measured: keys of its measurements, which identify copies of a report.
     """
 
     when: str
@@ -41,18 +41,18 @@ class RunFlags(NamedTuple):
 
 @dataclass
 class Suspect:
-    """A flagged device, node (the label is then the node's name) or slot, with whatever is in the slot now.
+    """A flagged device or node, or a flagged slot with its present component.
 
-    since: the start of the oldest flag.
-    reason: the reason of the newest flag.
-    scopes: the flagged scopes; the scope with the fewest clean runs is the first.
-    clean: the number of clean runs of the first scope.
-    flagged, seen: the number of runs that flagged the component, and of runs that contain the component.
-    part, place: the identity of the component and of the slot; "" if unknown.
-    swap: the result of a swap in a sentence, or "".
-    kind: the type of the component, as in `parts`.
-    driver, driver_now: the driver versions at the flag and in the newest run.
-    found: the number of runs that flagged the component since its flag was last removed.
+    * label: of the device; for a node, its name
+    * since, reason: start of the oldest flag, and reason of the newest flag
+    * scopes: the flagged scopes, beginning with the scope with the fewest clean runs
+    * clean: number of clean runs of the first scope
+    * flagged, seen: numbers of runs that flagged the component, and of runs that contain it
+    * part, place: the identity of the component and of the slot, as text; "" if unknown
+    * swap: the result of a swap as a sentence; "" without a swap
+    * kind: the type of the component, see `components`
+    * driver, driver_now: driver versions at the newest flag and in the newest run
+    * found: number of runs that flagged the component since its flags were last removed
     """
 
     node: str
@@ -93,7 +93,7 @@ class Suspect:
         yield from (step.replace("{who}", self.label or self.node) for step in STAGE_STEPS[kind, stage])
 
     def driver_sentence(self) -> str:
-        """A sentence on a driver update after the flag; "" without one."""
+        """A sentence about a driver update after the flag; "" without an update."""
         if not self.driver or not self.driver_now or self.driver == self.driver_now:
             return ""
         return f"driver {self.driver} was replaced by {self.driver_now}: only clean runs with {self.driver_now} count"
@@ -101,8 +101,12 @@ class Suspect:
 
 @dataclass
 class Flag:
-    """The reason of a flag for one scope, and its clean runs since then by driver version. first: the pair flagged
-    first.
+    """A flag for one scope.
+
+    * since, newest: start of the first and of the last run that flagged the scope
+    * first: the pair of component and slot in the first run
+    * reason, driver: in the last run that flagged the scope
+    * clean: {driver version: clean runs since then}
     """
 
     since: str
@@ -115,9 +119,11 @@ class Flag:
 
 @dataclass
 class ComponentState:
-    """The state of a component or slot: its last sighting and pair, and the numbers of runs that had and flagged it.
+    """The state of a component or slot after some runs.
 
-    found: the runs that flagged it since it was unflagged last.
+    * last, pair: the newest sighting, and the component with its slot in this run
+    * seen, flagged: numbers of runs that contain it, and of runs that flagged it
+    * found: number of runs that flagged it since its flags were last removed
     """
 
     last: Sighting
@@ -129,22 +135,22 @@ class ComponentState:
 
     @property
     def oldest(self) -> Flag | None:
-        """The flag that began first; None without a flag."""
+        """The flag with the earliest start; None without a flag."""
         return min(self.flags.values(), key=lambda flag: flag.since, default=None)
 
     @property
     def newest(self) -> Flag | None:
-        """The flag whose scope failed last; None without a flag."""
+        """The flag whose scope was flagged last; None without a flag."""
         return max(self.flags.values(), key=lambda flag: flag.newest, default=None)
 
     @property
     def scopes(self) -> list[tuple[Scope, int]]:
-        """(scope, its clean runs with the present driver), the fewest first."""
+        """[(flagged scope, its clean runs with the present driver)], the fewest first."""
         counts = [(scope, flag.clean[self.last.driver]) for scope, flag in self.flags.items()]
         return sorted(counts, key=lambda one: (one[1], one[0]))
 
     def add(self, when: str, flagged: Mapping[Scope, str], clean: Iterable[Scope], clean_runs: int) -> None:
-        """Adds the next run."""
+        """Adds the next run. when: its start. clean_runs: the number of clean runs that remove a flag."""
         self.seen, self.flagged = self.seen + 1, self.flagged + bool(flagged)
         self.found = (self.found if self.flags else 0) + bool(flagged)
         for scope, reason in flagged.items():
@@ -159,7 +165,7 @@ class ComponentState:
 
 @dataclass
 class Ledger:
-    """The states of all components and slots, and the evidence of each component in each slot."""
+    """The states of all components and slots, and the evidence for attributing faults after a swap."""
 
     kept: dict[Key, ComponentState] = field(default_factory=dict)
     evidence: Evidence = field(default_factory=Evidence)
@@ -173,9 +179,9 @@ class Ledger:
         clean: set[Scope],
         clean_runs: int,
     ) -> None:
-        """Adds the sighting of a component in a slot in the next run."""
+        """Adds a component in a slot, with its flags and clean scopes, for the next run."""
         each = [self.kept.setdefault(key, ComponentState(sighting, pair)) for key in pair]
-        # a run that does not measure one of the flagged scopes is no evidence that both are good
+        # a run that did not measure all flagged scopes is no evidence that both are good
         is_clean = bool(clean) and all(one.flags.keys() <= clean for one in each)
         for one in each:
             one.last, one.pair = sighting, pair
@@ -184,16 +190,15 @@ class Ledger:
 
 
 def remaining_suspects(found: Iterable[RunFlags], clean_runs: int, notes: Sequence[Note] = ()) -> list[Suspect]:
-    """The flagged components, the longest flagged first."""
-    ledger = read_runs(found, clean_runs, notes)
-    suspects = list(ledger_suspects(ledger))
+    """The components that are flagged after all runs, the longest flagged first."""
+    suspects = ledger_suspects(read_runs(found, clean_runs, notes))
     return sorted(suspects, key=lambda one: (one.since, one.node, one.label))
 
 
 def ordered_runs(found: Iterable[RunFlags]) -> list[RunFlags]:
-    """The runs in the order of time, each once however often its report was copied.
+    """The runs in order of time, without copies.
 
-    A run whose clock was ahead is clean for nothing, because it may be earlier than the run that flags.
+    A run with a start in the future is not clean for any scope, because it may be earlier than the run with the flag.
     """
     known: set[str] = set()
     latest = latest_time(time.time())
@@ -207,14 +212,18 @@ def ordered_runs(found: Iterable[RunFlags]) -> list[RunFlags]:
 
 
 def latest_time(known: float) -> str:
-    """The latest plausible start of a run that existed at a time, in seconds since 1970, because clocks differ."""
+    """The latest plausible start of a run whose report existed at the time `known`, in seconds since 1970.
+
+    Clocks may differ by SKEW.
+    """
     return f"{datetime.fromtimestamp(known + SKEW, timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def plausible_start(began: str, clean: Clean, written: float) -> tuple[str, Clean]:
-    """(start of a run, its clean scopes), where its report was written at a time in seconds since 1970.
+    """(plausible start of a run, its clean scopes). written: time of its report, in seconds since 1970.
 
-    A run whose clock was ahead of that time is clean for nothing, because it may be earlier than the run that flags.
+    If the run began after its report was written, its clock was wrong. The run is then not clean for any scope, because
+    it may be earlier than the run with the flag.
     """
     latest = latest_time(written)
     return (latest, {}) if began > latest else (began, clean)
@@ -225,7 +234,7 @@ def read_runs(found: Iterable[RunFlags], clean_runs: int, notes: Sequence[Note] 
     runs = ordered_runs(found)
     names = ComponentNames((run.when, sighting) for run in runs for sighting in run.seen.values())
     ledger = Ledger()
-    pairs: dict[int, Pair] = {}  # of sightings, which are one object in many runs
+    pairs: dict[int, Pair] = {}  # by identity of the sighting, because many runs share their sightings
     for run in runs:
         for device, sighting in run.seen.items():
             pair = pairs.get(id(sighting))
@@ -239,7 +248,7 @@ def read_runs(found: Iterable[RunFlags], clean_runs: int, notes: Sequence[Note] 
 
 
 def ledger_suspects(ledger: Ledger) -> Iterator[Suspect]:
-    """Each flagged component once: a device in its slot, or a slot with another component now."""
+    """Yields each flagged component, and each flagged slot with another component, without repetitions."""
     flagged = {key: one for key, one in ledger.kept.items() if one.flags}
     results = {key: swap_result(ledger, one) for key, one in flagged.items()}
     unflagged = {key for result in results.values() if result for key in result.unflagged}
@@ -249,13 +258,13 @@ def ledger_suspects(ledger: Ledger) -> Iterator[Suspect]:
             if isinstance(key, Component) is not parts or key in unflagged or one.pair in named:
                 continue
             if parts and ledger.kept[one.pair[1]].pair != one.pair:
-                continue  # another one is in its place: where it is now, no run has seen
+                continue  # another component is in its slot, and its present slot is unknown
             named.add(one.pair)
             yield make_suspect(one, results[key])
 
 
 def make_suspect(one: ComponentState, result: SwapResult | None) -> Suspect:
-    """The suspect that a flagged component or slot is."""
+    """The suspect of a flagged component or slot. result: of a swap; None without a swap."""
     part, place = one.pair
     oldest, newest = one.oldest, one.newest
     assert oldest is not None and newest is not None

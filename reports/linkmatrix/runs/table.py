@@ -1,9 +1,20 @@
-"""A table of cells, one row each. Needs pandas.
+"""A table of cells with one row per cell, as a pandas DataFrame.
 
-Columns: run (path of the record), started (UTC), host, partition, check, testcase, part ("" for the values themselves),
-size_bytes, variant, unit, source, destination, link_class, status, value, low, high (in `unit`), samples, limit (GB/s),
-reference (in `unit`), lower, upper (fractions of it), verdict and reason. Unknown values are missing (NaN or None).
-Cells that do not apply have no row. A matrix that does not fit into memory has no rows; its record has summaries.
+Cells that do not apply have no row. A matrix that does not fit into memory has no rows. The columns are:
+
+| columns | content |
+|---|---|
+| run | path of the record |
+| started | UTC |
+| host, partition, check, testcase, size_bytes, variant, unit | of the result |
+| part | name of a part of the result; "" for the result |
+| source, destination, link_class, status, samples | of the cell |
+| value, low, high, reference | in `unit` |
+| limit | GB/s |
+| lower, upper | tolerances as fractions of the reference |
+| verdict, reason | of the cell |
+
+Unknown values are NaN or None.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,7 +37,7 @@ JUDGED = ["reference", "lower", "upper", "verdict", "reason"]
 
 
 def shared_columns(test: Test, matrix: Matrix, part: str = "") -> dict[str, Any]:
-    """The columns that all cells of a matrix share."""
+    """The columns with the same value in all rows of a matrix: {column: value}. part: see the module's docstring."""
     record = test.record or {}
     return {
         "run": str(test.path or ""),
@@ -43,7 +54,7 @@ def shared_columns(test: Test, matrix: Matrix, part: str = "") -> dict[str, Any]
 
 
 def matrix_table(facts: Mapping[str, Any], matrix: Matrix) -> pandas.DataFrame:
-    """The cells of a matrix in memory, in the order of its rows."""
+    """The cells of a matrix in memory, in the order of its rows. facts: the result of `shared_columns`."""
     block = matrix.whole
     at = np.nonzero(block.applies)
     codes, words = block.status
@@ -63,7 +74,7 @@ def matrix_table(facts: Mapping[str, Any], matrix: Matrix) -> pandas.DataFrame:
 
 
 def test_cells(tests: Iterable[Test], parts: bool = False) -> pandas.DataFrame:
-    """The cells of all records, without verdicts. parts: include further matrices, such as one direction of two."""
+    """The cells of the records of all tests, without verdicts. parts: whether to include the parts of results."""
     found = []
     for test in tests:
         for result in (test.record or {"results": []})["results"]:
@@ -75,21 +86,21 @@ def test_cells(tests: Iterable[Test], parts: bool = False) -> pandas.DataFrame:
 
 
 def judged_table(one: Judged, verdict: MatrixVerdict) -> pandas.DataFrame:
-    """The cells of a matrix in memory with references and verdicts, and the missing cells."""
+    """The cells of a matrix in memory with references and verdicts, followed by the missing cells."""
     judged, matrix = verdict.whole, verdict.matrix
     assert judged is not None
     facts = shared_columns(one.test, matrix)
     frame = matrix_table(facts, matrix)
     at = np.nonzero(judged.codes >= 0)
-    codes_of_class, classes = judged.expected.class_codes(matrix, judged.block)
-    expected: list[Reference | None] = [judged.expected.class_references.get(name) for name in classes]
-    of_cell = np.array([expected[code] for code in codes_of_class[at].tolist()], dtype=object)
-    row_of = {(r, c): row for row, (r, c) in enumerate(zip(*(axis.tolist() for axis in at), strict=True))}
+    class_codes, classes = judged.expected.class_codes(matrix, judged.block)
+    class_references: list[Reference | None] = [judged.expected.class_references.get(name) for name in classes]
+    references = np.array([class_references[code] for code in class_codes[at].tolist()], dtype=object)
+    table_row = {(r, c): row for row, (r, c) in enumerate(zip(*(axis.tolist() for axis in at), strict=True))}
     for r, c, reference in reference_positions(matrix, judged.block, judged.expected.cell_references):
-        if (r, c) in row_of:
-            of_cell[row_of[r, c]] = reference
+        if (r, c) in table_row:
+            references[table_row[r, c]] = reference
     for column, name in (("reference", "value"), ("lower", "lower"), ("upper", "upper")):
-        frame[column] = [getattr(reference, name, None) for reference in of_cell]
+        frame[column] = [getattr(reference, name, None) for reference in references]
     codes = judged.codes[at]
     frame["verdict"] = np.array([WORDS[one] for one in sorted(WORDS)], dtype=object)[codes]
     frame["reason"] = ""

@@ -1,7 +1,7 @@
-"""One test case of a run, with its verdict and its record, if it has them.
+"""Reads a test case of ReFrame's report, with its stored verdict and its record.
 
-ReFrame's report contains the SHA-256 of a test's verdict.json, and that file the SHA-256 of its record. A record is
-therefore always that of the test.
+The report contains the SHA-256 of a test's verdict.json, and verdict.json contains the SHA-256 of the record. Files of
+another test are therefore detected.
 """
 
 import re
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 DRY_RUN = "nothing was measured: it was a dry run"
 UNCHECKED = "ReFrame did not check the test: leave out --skip-sanity-check and --skip-performance-check"
-DIGEST = "verdict_sha256"  # key of a test case in ReFrame's report, since verdicts are stored
-REPEATS = ("--reruns", "--duration")  # options with which ReFrame repeats tests that passed too
+DIGEST = "verdict_sha256"  # key of a test case in ReFrame's report; reports of old versions lack it
+REPEATS = ("--reruns", "--duration")  # options with which ReFrame also repeats tests that passed
 NOT_BEGUN = ("skip", "fail_deps")  # results of test cases that ReFrame did not run
 JUDGED = ("sanity", "performance", "cleanup")  # phases that a test reaches after its job
 
@@ -31,31 +31,31 @@ JUDGED = ("sanity", "performance", "cleanup")  # phases that a test reaches afte
 class Test:
     """One test case of a run.
 
-    result: the result in ReFrame's report: "pass", "fail", "fail_deps", "skip", "abort", "xfail" or "xpass"; "" without
-        ReFrame.
-    reason: sentences on why ReFrame failed the test, and why there is no record.
-    phase: the phase in which ReFrame failed the test.
-    reference: the reference table that the partition names; "" for none.
-    variant: the part of the machine that was measured, as in the name of the reference table.
-    node: the node that the test is for; "" if the test is for any node.
-    job_nodes: the nodes of the job, as ReFrame reports them.
-    hashcode: ReFrame's hash of the test, equal on all partitions.
-    measures: whether the test writes a record.
-    environ: the environment with which the programs were built.
-    fixture: whether the test only builds programs.
-    attempt: 0 for the first execution; higher if ReFrame repeated the test.
-    rerun: whether ReFrame also repeats tests that passed.
-    doubts: sentences on why the "pass" of ReFrame proves nothing.
-    unmeasured: why the job ended before it measured the test case; "" if it measured.
-    began: whether the job began.
-    folders: the folders that may contain the record, as the report names them; () if the test writes no record.
-    stored: the verdict that the check stored; None if the test ended before.
-    too_small: whether the partition has fewer devices, ranks or nodes than the test needs.
-    out_of_service: whether an administrator has taken the node out of service. The run is then complete without it.
-    nodes_left_out: the nodes of the partition that accept no jobs, with reasons.
-    nodes_missing: whether one of these nodes is down, and no administrator has taken it out of service.
-    current: whether a version of linkmatrix that stores verdicts ran the test.
-    scheduler: the scheduler of the partition; "local" for none, "" if unknown.
+    * result: the result in ReFrame's report: "pass", "fail", "fail_deps", "skip", "abort", "xfail" or "xpass"; ""
+      without ReFrame
+    * reason: sentences on why ReFrame failed the test, and why there is no record
+    * phase: the phase in which ReFrame failed the test
+    * reference: the table of references that the partition names; "" for none
+    * variant: the variant words of the name of the table, such as "@all@device"
+    * node: the node of the test; "" for any node
+    * job_nodes: the nodes of the job, from ReFrame's report
+    * hashcode: ReFrame's hash of the test, equal on all partitions
+    * measures: whether the test writes a record
+    * environ: the environment with which the programs were built
+    * fixture: whether the test only builds programs
+    * attempt: 0 for the first execution; higher if ReFrame repeated the test
+    * rerun: whether ReFrame also repeats tests that passed
+    * doubts: sentences on why ReFrame's "pass" proves nothing
+    * unmeasured: the reason why the job ended without measuring the test case; "" if it was measured
+    * began: whether the job began
+    * folders: the folders that may contain the record, from the report; () if the test writes no record
+    * stored: the stored verdict; None if the test ended before
+    * too_small: whether the partition has fewer devices, ranks or nodes than the test needs
+    * out_of_service: whether an administrator has taken the node out of service; the run is then complete without it
+    * nodes_left_out: the nodes of the partition that accept no jobs, with reasons
+    * nodes_missing: whether one of these nodes is down, although no administrator has taken it out of service
+    * current: whether the report contains the SHA-256 of a stored verdict
+    * scheduler: the scheduler of the partition; "local" for none, "" if unknown
     """
 
     __test__: ClassVar = False  # pytest would collect it for its name
@@ -92,9 +92,9 @@ class Test:
 
     @property
     def check(self) -> "CheckFacts":
-        """The check's findings that no record contains.
+        """The facts that the check found, and that the record does not contain.
 
-        Without a stored verdict only this is known: a check that passed tolerated the counters that rose.
+        Without a stored verdict, they are empty, except: a check that passed tolerated all counters that rose.
         """
         if self.stored is not None:
             return self.stored.check
@@ -105,47 +105,47 @@ class Test:
 
     @property
     def swept(self) -> str:
-        """The node of a test of a sweep, which LINKMATRIX_NODES names; "" for another test."""
+        """The node of a test of a sweep; "" for another test."""
         return self.node if self.name.startswith(modes.NODE_SWEEP) else ""
 
     @property
     def lacks_record(self) -> bool:
-        """Whether the record that its stored verdict is about is missing."""
+        """Whether the record of the stored verdict is missing."""
         return self.stored is not None and self.stored.record_sha256 is not None and self.record is None
 
     @property
     def is_verdict_lost(self) -> bool:
-        """Whether the check stored a verdict, but its file is missing or has other content."""
+        """Whether the check stored a verdict, but its file is missing or was changed."""
         return self.current and self.stored is None and bool(self.folders)
 
 
 def counter_names(record: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """The names of all error counters in a record."""
+    """The names of all error counters in a record, without repetition."""
     health = (record or {}).get("health", [])
     return tuple(dict.fromkeys(counter["name"] for one in health for counter in one["counters"]))
 
 
 def why_not_run(case: Mapping[str, Any], unmeasured: str) -> str:
-    """Why a test was not begun, by its check; "" for other tests, or if unknown."""
+    """The reason why a test did not begin; "" for other tests, and if unknown."""
     if case["result"] != "skip":
         return unmeasured if unmeasured == DRY_RUN else ""
     return unmeasured or (f"skipped: {case['skipped']}" if case.get("skipped") else "")
 
 
 def read_test(case: dict[str, Any], report: Path, session: Mapping[str, Any] | None = None) -> Test:
-    """A test case of a report, with its verdict and its record if it has them."""
-    if not isinstance(case["result"], str) or not case["result"]:  # "" is a record's, without ReFrame
+    """A test case of a report, with its stored verdict and its record. Raises TypeError for an invalid result."""
+    if not isinstance(case["result"], str) or not case["result"]:  # "" is reserved for records without ReFrame
         raise TypeError(f"the result of a test case is {case['result']!r}")
-    proves_nothing = unproven_reason(session or {})
-    dry = proves_nothing == DRY_RUN
+    unproven = unproven_reason(session or {})
+    dry = unproven == DRY_RUN
     unmeasured = DRY_RUN if dry else str(case.get("unmeasured") or "")
-    said = case.get("fail_reason") or why_not_run(case, unmeasured)
-    left = TestFiles() if dry else test_files(case, report)
+    reason = case.get("fail_reason") or why_not_run(case, unmeasured)
+    files = TestFiles() if dry else test_files(case, report)
     reference = str(case.get("reference_name") or "")
     return Test(
         name=display_name(case),
         result=str(case["result"]),
-        reason="; ".join([*([one_line_reason(said)] if said else []), *left.reasons]),
+        reason="; ".join([*([one_line_reason(reason)] if reason else []), *files.reasons]),
         reference=reference,
         variant=str(case.get("reference_variant") or reference[len(reference.partition("@")[0]) :]),
         testcase=str(case.get("testcase") or ""),
@@ -153,19 +153,19 @@ def read_test(case: dict[str, Any], report: Path, session: Mapping[str, Any] | N
         node=pinned_node(case),
         job_nodes=tuple(map(str, case.get("job_nodelist") or ())),
         hashcode=str(case.get("hashcode") or ""),
-        measures=left.stored.check.measures if left.stored else writes_record(case),
+        measures=files.stored.check.measures if files.stored else writes_record(case),
         unmeasured=unmeasured,
         partition=f"{case.get('system', '?')}:{case.get('partition', '?')}",
-        path=left.path,
-        record=left.record,
+        path=files.path,
+        record=files.record,
         environ=str(case.get("environ") or ""),
         attempt=int(case.get("run_index") or 0),
         rerun=any(word.startswith(REPEATS) for word in command_words(session or {})),
-        doubts=(proves_nothing,) if proves_nothing else (),
+        doubts=(unproven,) if unproven else (),
         fixture=bool(case.get("fixture")),
-        folders=left.folders,
+        folders=files.folders,
         began=not dry and began(case, unmeasured),
-        stored=left.stored,
+        stored=files.stored,
         current=DIGEST in case,
         too_small=bool(case.get("too_small")) and case["result"] == "skip",
         out_of_service=bool(case.get("out_of_service")) and case["result"] == "skip",
@@ -176,7 +176,7 @@ def read_test(case: dict[str, Any], report: Path, session: Mapping[str, Any] | N
 
 
 def began(case: Mapping[str, Any], unmeasured: str) -> bool:
-    """Whether the job of a test case began. A fixture that only builds has no job."""
+    """Whether the job of a test case began. A fixture may have no job."""
     if "job_began" in case:
         return bool(case["job_began"])
     if case.get("fixture"):
@@ -186,10 +186,7 @@ def began(case: Mapping[str, Any], unmeasured: str) -> bool:
 
 @dataclass(frozen=True)
 class TestFiles:
-    """The verdict and the record that a test left.
-
-    reasons: why a file is missing, or belongs to another test, each a sentence.
-    """
+    """The stored verdict and the record of a test. reasons: sentences about missing files and files of other tests."""
 
     path: Path | None = None
     record: dict[str, Any] | None = None
@@ -199,16 +196,13 @@ class TestFiles:
 
 
 def test_files(case: Mapping[str, Any], report: Path) -> TestFiles:
-    """The files of a test: its verdict and its record; in a report without verdicts its record alone."""
+    """The files of a test: verdict and record. Reports of old versions have records only."""
     return verdict_files(case, report) if DIGEST in case else record_files(case, report)
 
 
 def verdict_files(case: Mapping[str, Any], report: Path) -> TestFiles:
-    """The verdict that a check stored, and the record that it is about.
-
-    The verdict stays where only its record is missing. Of several copies the one whose record is there counts.
-    """
-    from . import verdict_file  # slow to import, and a record needs none
+    """The stored verdict of a check, with its record. Among several copies, one with its record is preferred."""
+    from . import verdict_file  # slow to import, and not needed for single records
 
     digest, file = str(case[DIGEST] or ""), Path(str(case.get("verdict_file") or ""))
     if not digest:
@@ -233,7 +227,7 @@ def verdict_files(case: Mapping[str, Any], report: Path) -> TestFiles:
 
 
 def refuse_other(found: "StoredVerdict", case: Mapping[str, Any], place: Path) -> None:
-    """Raises BadInput for the verdict of another test."""
+    """Raises BadInput if a stored verdict belongs to another test. place: its file."""
     if found.test != display_name(case):
         raise BadInput(f"{place} is the verdict of {found.test}: measure again")
 
@@ -244,18 +238,18 @@ def display_name(case: Mapping[str, Any]) -> str:
 
 
 def load_verified(path: Path, digest: str) -> dict[str, Any]:
-    """The record with this SHA-256 at `path`. Raises BadInput for any other."""
+    """The record at `path`. Raises BadInput if its SHA-256 is not `digest`."""
     from . import verdict_file
 
     found = verdict_file.record_digest(path)
     if found != digest:
-        why = "was changed, or belongs to another run" if found else "is missing"
-        raise BadInput(f"{path} {why}: its verdict belongs to another record; measure again")
+        problem = "was changed, or belongs to another run" if found else "is missing"
+        raise BadInput(f"{path} {problem}: its verdict belongs to another record; measure again")
     return reading.load(path)
 
 
 def record_files(case: Mapping[str, Any], report: Path) -> TestFiles:
-    """The record of a test case whose check stored no verdict, or of a fixture, which has none."""
+    """The record of a test case in a report without stored verdicts. Fixtures have no record."""
     if not writes_record(case) or case.get("fixture") or case["result"] in NOT_BEGUN:
         return TestFiles()
     folders = file_folders(case)
@@ -269,12 +263,12 @@ def record_files(case: Mapping[str, Any], report: Path) -> TestFiles:
 
 
 def command_words(session: Mapping[str, Any]) -> set[str]:
-    """The words of ReFrame's command line."""
+    """The words of ReFrame's command line, without quotes. session: `session_info` of the report."""
     return {word.strip("'\"") for word in str(session.get("cmdline") or "").split()}
 
 
 def unproven_reason(session: Mapping[str, Any]) -> str:
-    """Why ReFrame reports "pass" for tests that nothing checked, by the options in its command line; "" for others."""
+    """A sentence if ReFrame's options made it report "pass" without a check; otherwise ""."""
     given = command_words(session)
     if any(re.fullmatch(r"--dry(-|-r|-ru|-run)?", word) for word in given):
         return DRY_RUN
@@ -282,36 +276,36 @@ def unproven_reason(session: Mapping[str, Any]) -> str:
 
 
 def pinned_node(case: dict[str, Any]) -> str:
-    """The node that `--distribute` or `-S on=NODE` chose; "" for none."""
+    """The node of a test, from ReFrame's options `--distribute` or `-S on=NODE`; "" without these options."""
     distributed = re.search(r"%\.nid=([^\s+]+)(?: |$)", str(case.get("display_name", "")))
     return distributed[1] if distributed else str(case.get("on") or "")
 
 
 def one_line_reason(reason: Any) -> str:
-    """ReFrame's reason on one line; a failed reference check has one line for each variable."""
+    """ReFrame's reason of a failure on one line. A failed reference check has one line per variable."""
     lines = [line.strip() for line in str(reason).splitlines() if line.strip()]
-    # marks that ReFrame sets around what a command printed, also where it printed nothing
+    # ReFrame puts these marks around the output of a command, even if it is empty
     lines = [line for line in lines if not re.fullmatch(r"--- std(out|err) ---", line)]
     text = re.sub(r":; ", ": ", "; ".join(lines))
     return f"{text} no further reason was printed" if text.endswith(":") else text
 
 
 def file_folders(case: Mapping[str, Any]) -> tuple[str, ...]:
-    """The folders of the files of a test case: ReFrame keeps those of a pass, and leaves the stage of a failure.
+    """The folders that may contain the files of a test case: its stage, and after a pass its output folder.
 
-    For a failure, the kept files are not searched, because they may be those of an earlier run.
+    After a failure, the output folder may contain files of an earlier run.
     """
     kept = case.get("outputdir") if case["result"] == "pass" else None
     return tuple(filter(None, (kept, case.get("stagedir"))))
 
 
 def record_place(case: Mapping[str, Any], report: Path) -> Path | None:
-    """The record of a test case in a report without verdicts; None without one."""
+    """The record of a test case in a report without stored verdicts; None without a record."""
     return None if DIGEST in case else find_file(file_folders(case), report, ("record.json",))
 
 
 def writes_record(case: Mapping[str, Any]) -> bool:
-    """Whether a test case leaves a record. The files that ReFrame keeps are an option of the user."""
+    """Whether a test case writes a record. Its `keep_files` alone do not decide, because users may change them."""
     return (
         "record.json" in case.get("keep_files", ["record.json"])
         or "--record" in (case.get("executable_opts") or [])
@@ -320,19 +314,22 @@ def writes_record(case: Mapping[str, Any]) -> bool:
 
 
 def why_no_record(case: Mapping[str, Any]) -> str:
-    """Why a test case that leaves a record has none, in a sentence."""
+    """A sentence on why the record of a test case is missing."""
     if case["result"] == "pass" and "record.json" not in case.get("keep_files", ["record.json"]):
         return "its record.json was not kept, so nothing was judged: do not change keep_files"
     return "this test case has no record.json: it did not begin to measure"
 
 
 def find_file(folders: Iterable[str], report: Path, names: tuple[str, ...]) -> Path | None:
-    """The first file that `find_files` finds; None if it finds no file."""
+    """The first file of `find_files`; None if there is no file."""
     return next(find_files(folders, report, names), None)
 
 
 def find_files(folders: Iterable[str], report: Path, names: tuple[str, ...]) -> Iterator[Path]:
-    """The files of these names in the folders, and in the same folders of a copied prefix."""
+    """Yields the existing files with these names in the folders.
+
+    The prefix may have been copied or moved: the folders are also searched below the prefix of the report.
+    """
     prefix = report.resolve().parent.parent
     for folder in map(Path, folders):
         copies = (prefix.joinpath(*folder.parts[start:]) for start in range(1, len(folder.parts)))

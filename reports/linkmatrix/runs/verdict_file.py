@@ -1,7 +1,7 @@
-"""verdict.json: the verdict of one test, which its check writes once, beside record.json.
+"""verdict.json: the verdict of one test. Its check writes the file once, next to record.json.
 
-ReFrame's report contains the SHA-256 of the file, and the file that of the record. A copy, a record of another run or a
-file that was changed later is therefore refused.
+ReFrame's report contains the SHA-256 of the file, and the file contains the SHA-256 of the record. A changed file, and
+a record of another run, is therefore refused.
 """
 
 import hashlib
@@ -30,22 +30,23 @@ SCHEMA = "linkmatrix.verdict/1"
 SCHEMA_FILE = Path(__file__).with_name("verdict.schema.json")
 FILE = "verdict.json"
 MOST_BYTES = 256 * 1024 * 1024
-MOST_CELLS = 32  # per result, the worst
+MOST_CELLS = 32  # stored cells per result: the worst
 REMEDY = "the file is damaged or was changed: measure again"
 
-Entries = Mapping[str, Mapping[str, list[Any]]]
+Entries = Mapping[str, Mapping[str, list[Any]]]  # {test case: {performance variable: reference}}
 
 
 @dataclass(frozen=True)
 class StoredVerdict:
-    """A verdict as its check stored it.
+    """The stored verdict of a test.
 
-    found: the verdict with its reasons and facts, without the evaluation of the cells, which readers make again.
-    check: what the check found that no record contains.
-    references: the references with which the cells were compared, without the name of a check.
-    record_sha256: the SHA-256 of record.json; None if the test wrote no record.
-    simulated: the simulated fault; "" for none.
-    test: the display name of the test.
+    * found: the verdict with its reasons and facts, without the evaluation of the cells
+    * check: the facts that the check found, and that the record does not contain
+    * references: the references with which the cells were compared, for any check
+    * record_sha256: the SHA-256 of record.json; None without a record
+    * session: UUID of the ReFrame session
+    * simulated: the simulated fault; "" for none
+    * test: the display name of the test
     """
 
     found: TestVerdict
@@ -59,10 +60,11 @@ class StoredVerdict:
 
 @dataclass(frozen=True)
 class JudgedTest:
-    """The test that a verdict is about.
+    """The test of a verdict.
 
-    test: display name. session: UUID of the ReFrame process. record: checked. record_sha256: of its file. Both are None
-    without a record.
+    * test: its display name
+    * session: UUID of the ReFrame session
+    * record, record_sha256: the checked record, and the SHA-256 of its file; None without a record
     """
 
     test: str
@@ -72,14 +74,14 @@ class JudgedTest:
 
 
 def sha256(content: bytes) -> str:
-    """The SHA-256 of a file's bytes, in hexadecimal digits."""
+    """The SHA-256 of bytes, in hexadecimal digits."""
     return hashlib.sha256(content).hexdigest()
 
 
 def verdict_content(
     subject: JudgedTest, found: TestVerdict, check: CheckFacts, references: References
 ) -> dict[str, Any]:
-    """The content of the file. references: all references from which `judge_test` chose."""
+    """The content of verdict.json. references: all references; `judge_test` used some of them."""
     record: Mapping[str, Any] = subject.record or {"results": []}
     entries, classes = reference_entries(record, references, found.table)
     return {
@@ -139,7 +141,7 @@ def testcase_entries(record: Mapping[str, Any], evaluation: Evaluation | None) -
 def reference_entries(
     record: Mapping[str, Any], references: References, table: str
 ) -> tuple[dict[str, dict[str, list[Any]]], PairClasses]:
-    """All references of the table for the test cases of a record, and the adopted classes of its pairs."""
+    """(references of the table for the test cases of a record, adopted classes of its pairs)."""
     found: dict[str, dict[str, list[Any]]] = {}
     classes = NO_CLASSES
     for result in record["results"] if table else ():
@@ -157,7 +159,7 @@ def references_sha256(entries: Entries) -> str:
 
 
 def write(folder: Path, content: Mapping[str, Any]) -> str:
-    """Writes the file into a folder and returns its SHA-256. Raises OSError."""
+    """Writes verdict.json into a folder, and returns its SHA-256. Raises OSError."""
     text = json.dumps(content, indent=1, allow_nan=False).encode()
     write_whole(folder / FILE, text)
     return sha256(text)
@@ -169,16 +171,16 @@ def record_digest(path: Path) -> str:
 
 
 def beside_record(path: Path) -> StoredVerdict | None:
-    """The verdict about the record at `path` in the same folder; None without one. Raises BadInput."""
+    """The stored verdict of the record at `path`, from the same folder; None without one. Raises BadInput."""
     file = path.with_name(FILE)
     found = read(file) if file.is_file() else None
     return found if found is not None and found.record_sha256 == record_digest(path) else None
 
 
 def read(path: Path, digest: str = "") -> StoredVerdict:
-    """The verdict in a file. Raises BadInput for an invalid file, or if its SHA-256 is not `digest`.
+    """Reads verdict.json. Raises BadInput for an invalid file, or if its SHA-256 is not `digest`.
 
-    digest: the SHA-256 of the file in ReFrame's report; "" if the report contains none.
+    digest: the SHA-256 in ReFrame's report; "" if unknown.
     """
     text = read_whole(path, MOST_BYTES)
     if digest and sha256(text) != digest:
@@ -192,7 +194,7 @@ def read(path: Path, digest: str = "") -> StoredVerdict:
 
 
 def check_schema(content: Any) -> None:
-    """Raises ValueError, with the place, for content that the schema refuses."""
+    """Raises ValueError for content that the schema refuses. The message contains the position."""
     import jsonschema  # slow to import
 
     error = jsonschema.exceptions.best_match(validator().iter_errors(content))
@@ -210,11 +212,11 @@ def validator() -> Any:
 
 
 def parse_verdict(content: Mapping[str, Any]) -> StoredVerdict:
-    """Checked content as a verdict."""
+    """Converts checked content of verdict.json."""
     references, check = content["references"], content["check"]
     tables = {
-        (references["table"], testcase): {name: Reference(*entry) for name, entry in of_testcase.items()}
-        for testcase, of_testcase in references["entries"].items()
+        (references["table"], testcase): {name: Reference(*entry) for name, entry in entries.items()}
+        for testcase, entries in references["entries"].items()
     }
     if references.get("known"):
         tables.setdefault((references["table"], ""), {})  # a test case that a known table lacks needs no reference
@@ -239,12 +241,12 @@ def parse_verdict(content: Mapping[str, Any]) -> StoredVerdict:
 
 
 def parse_reasons(content: list[dict[str, str]]) -> tuple[Reason, ...]:
-    """Reasons out of JSON."""
+    """Converts reasons from JSON."""
     return tuple(Reason(BY_WORD[one["verdict"]], one["sentence"]) for one in content)
 
 
 def parse_fact(content: Mapping[str, Any]) -> Fact:
-    """A fact out of JSON; a later version may have written more of it."""
+    """Converts a fact from JSON. Unknown fields of later versions are ignored."""
     known = {name: content[name] for name in Fact._fields if name in content}
     verdict: Verdict = BY_WORD[content["verdict"]]
     return Fact(**{**known, "verdict": verdict, "cells": tuple(known.get("cells", (0, 0)))})
