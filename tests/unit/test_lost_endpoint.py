@@ -1,8 +1,18 @@
 """An endpoint that the run lost in the middle is said to be lost, not that what it sends is at fault."""
 
+import dataclasses
+
+import numpy as np
+import pytest
+
 from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import diagnosis
+from linkmatrix.locate.hypotheses import Finding
+from linkmatrix.locate.layout import layout_of
+from linkmatrix.locate.lost_endpoints import LostEndpoints
 from linkmatrix.record import reading
+from linkmatrix.record.matrix import from_result
 from linkmatrix.references.tables import References
 from tests.tools.rank_records import of_ranks
 
@@ -75,3 +85,24 @@ def test_of_many_that_were_lost_four_are_named(make_record):
     found = said_of(lost(make_record, off, [f"gpu{at}" for at in range(6)], count=8))
     assert [one.split()[0] for one in found.sentences if " was lost" in one] == ["gpu0", "gpu1", "gpu2", "gpu3"]
     assert found.sentences[-1] == "and 2 more were lost"
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_explained"), [("device", False), ("egress", True), ("ingress", False), ("cell", True)]
+)
+def test_a_lost_endpoint_explains_only_its_own_cells_without_a_value(make_record, kind, is_explained):
+    off = {(2, c): "timeout" for c in (0, 1, 3)} | {(0, 1): "timeout"}
+    record = lost(make_record, off, ["gpu2"])
+    record["lost"][0]["kind"] = "device"
+    result = record["results"][0]
+    matrix = from_result(result)
+    layout, _ = layout_of(record, result, matrix)
+    lacking = matrix.whole.applies & ~np.isfinite(matrix.whole.values)
+    found = LostEndpoints.of_record(record, matrix, lacking)
+    subject = {"cell": (2, 1), "ingress": 1}.get(kind, 2)
+    one = Finding(kind, subject, 0.0, 3, 3, 1.0, missing=True)
+    assert found.other_findings([one], layout) == ([] if is_explained else [one])
+    assert found.endpoint(one) == ("gpu2" if kind == "device" else "")
+    assert found.verdict(one, Verdict.INCOMPLETE) is (Verdict.FAIL if kind == "device" else Verdict.INCOMPLETE)
+    assert found.verdict(dataclasses.replace(one, missing=False), Verdict.WARN) is Verdict.WARN
+    assert found.sentence("gpu2").startswith("gpu2 was lost: it does not answer any more (3 of 6 cells of gpu2 ")

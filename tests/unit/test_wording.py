@@ -1,5 +1,7 @@
 """What a finding is called: who, on which cells, what to suspect, and what is said beside it only where it is so."""
 
+import dataclasses
+
 import faults
 import numpy as np
 import pytest
@@ -198,3 +200,21 @@ def test_cells_without_a_value_are_counted_by_what_became_of_them(make_record):
 def test_the_first_four_names_are_listed_and_more_are_counted():
     assert units.listed(["a", "b", "c", "d"]) == "a, b, c, d"
     assert units.listed(["a", "b", "c", "d", "e", "f"]) == "a, b, c, d and 2 more"
+
+
+@pytest.mark.parametrize(
+    ("kind", "near", "text"),
+    [
+        ("network", (), "the adapter that carries its data or the path to it"),
+        ("network", ("m0", "m1"), "the adapter that carries its data, one of m0, m1, or the path to it"),
+        ("network", ("m0",), "the PCIe path to m0, and the access of m0 to the device's memory"),
+        (
+            "network_ingress",
+            ("m1", "m2"),
+            "the receiving side: the adapter that carries its data, one of m1, m2, or the path to it",
+        ),
+    ],
+)
+def test_the_advice_names_the_adapters_near_the_endpoint(kind, near, text):
+    names = dataclasses.replace(NAMES, near={"c2" if kind.endswith("ingress") else "r2": near})
+    assert sentences.suspect(kind, 2, names) == text
