@@ -61,7 +61,7 @@ JSON = st.recursive(
 )
 EXAMPLES = settings(
     max_examples=int(os.environ.get("LINKMATRIX_EXAMPLES", "10")),
-    suppress_health_check=[HealthCheck.limit_missed, HealthCheck.data_too_large],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 
