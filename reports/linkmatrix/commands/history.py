@@ -282,8 +282,8 @@ def fleet_blocks(tests: Iterable[Test], choice: Choice, testcases: set[str], gro
     for test, record, result in chosen_results(tests, testcases):
         matrix = from_result(result)
         variant = distinguishing_words(record, result, test.variant)
-        cells = nodes.with_positions(record, chosen_cells(test, matrix, choice))
-        placed.append(cells.assign(link_class=cells["link_class"] + variant))
+        cells = nodes.with_positions(record, chosen_cells(test, matrix, choice)[nodes.NEEDED])
+        placed.append(nodes.newest(cells.assign(link_class=cells["link_class"] + variant)))
         for name in matrix.class_names:
             floors[result["testcase"], name + variant] = min(reference_floor(result, name, record["backend"]))
     if not placed:

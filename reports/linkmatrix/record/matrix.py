@@ -162,10 +162,14 @@ class Matrix:
 
     @cached_property
     def whole(self) -> Block:
-        """All rows of a matrix in memory. Raises BadInput if the file differs from its summary."""
+        """All rows of a matrix in memory. Raises BadInput if the file differs from its summary.
+
+        The block refers to a copy of this matrix. A cycle of references would keep its arrays until the next garbage
+        collection, which counts objects and not bytes.
+        """
         if self.external is None:
-            return Block(self)
-        in_file, block = self.external.file_summary(), Block(self, slice(0, len(self.rows)))
+            return Block(replace(self))
+        in_file, block = self.external.file_summary(), Block(replace(self), slice(0, len(self.rows)))
         in_file.add(block)
         in_file.check()
         return block

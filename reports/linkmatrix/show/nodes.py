@@ -146,10 +146,14 @@ MIN_HOSTS = 3  # with two hosts, the slow host is unknown
 MAX_HOSTS = 20  # listed hosts
 CASE = ["testcase", "size_bytes", "unit", "link_class"]
 POSITION = ["from_place", "to_place"]
+NEEDED = [*CASE, "host", "started", "source", "destination", "value"]
 
 
 def with_positions(record: Mapping[str, Any], cells: pandas.DataFrame) -> pandas.DataFrame:
-    """Cells of `runs.table` with the columns of_host, from_place and to_place. A cell between nodes has two rows."""
+    """Cells with the columns of_host, from_place and to_place. A cell between nodes has two rows.
+
+    cells: has at least the columns NEEDED of `runs.table`.
+    """
     import pandas
 
     count: dict[str, int] = {}
@@ -163,10 +167,10 @@ def with_positions(record: Mapping[str, Any], cells: pandas.DataFrame) -> pandas
     here, there = (cells[end].map(node) for end in ("source", "destination"))
     places = [cells[end].map(local).fillna(cells[end]) for end in ("source", "destination")]
     between = here.notna() & there.notna() & (here != there)
-    inside = cells.assign(of_host=here.fillna(there).fillna(cells["host"]), from_place=places[0], to_place=places[1])
-    sends = cells.assign(of_host=here, from_place=places[0], to_place="other nodes")
-    receives = cells.assign(of_host=there, from_place="other nodes", to_place=places[1])
-    return pandas.concat([inside[~between], sends[between], receives[between]])
+    cells = cells.assign(of_host=here.fillna(there).fillna(cells["host"]), from_place=places[0], to_place=places[1])
+    across = cells[between]
+    receives = across.assign(of_host=there[between], from_place="other nodes")
+    return pandas.concat([cells[~between], across.assign(to_place="other nodes"), receives])
 
 
 def newest(cells: pandas.DataFrame) -> pandas.DataFrame:
