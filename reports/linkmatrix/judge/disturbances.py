@@ -122,7 +122,8 @@ def participants(result: Result, devices: Sequence[str]) -> dict[str, Sequence[s
 def recorded_disturbances(others: Others) -> Iterator[Disturbance]:
     """The disturbances of an entry `others` of a record."""
     for one in others.get("disturbances") or ():
-        process = process_names_sentence(others, one)
+        process = " and ".join(units.first(process_names(others, one)))
+        process += "," if process.endswith(UNNAMED) else ""
         share = "" if one["share"] is None else f"{100 * one['share']:.0f} % of "
         where = one["where"]
         if one["kind"] == "context":
@@ -147,12 +148,6 @@ def process_names(others: Others, one: Mapping[str, Any]) -> list[str]:
         if process["pid"] not in known or process["where"] == one["where"]:
             known[process["pid"]] = process
     return [process_name(known.get(pid, {"pid": pid})) for pid in one["pids"]] or [UNNAMED]
-
-
-def process_names_sentence(others: Others, one: Mapping[str, Any]) -> str:
-    """The names of the first processes of a disturbance, as the subject of a sentence."""
-    names = " and ".join(units.first(process_names(others, one)))
-    return f"{names}," if names.endswith(UNNAMED) else names
 
 
 def process_name(process: Process) -> str:

@@ -73,7 +73,8 @@ def judge_test(record: Mapping[str, Any] | None, found: CheckFacts, references: 
         if found.measures and not any(one.verdict >= Verdict.INCOMPLETE for one in reasons):
             reasons = (*reasons, Reason(Verdict.INCOMPLETE, "the test left no record"))
         return TestVerdict(worst_verdict(reasons), reasons, (), None, table)
-    if is_topology_only(record) and not found.testcase:
+    is_topology_only = not record["results"] and TOPOLOGY in record["command"] and record["result"] == "PASS"
+    if is_topology_only and not found.testcase:
         known = tuple(facts(record, found.tolerated_counters))
         return TestVerdict(worst_verdict(found.reasons, known), found.reasons, known, None, table)
     evaluation = evaluate(record, references, table or None)
@@ -101,11 +102,6 @@ def unreferenced(record: Mapping[str, Any], evaluation: Evaluation, table: str) 
 def worst_verdict(reasons: tuple[Reason, ...], known: tuple[Fact, ...] = ()) -> Verdict:
     """The worst verdict of reasons and facts; PASS if there are none."""
     return worst([Verdict.PASS, *(one.verdict for one in (*reasons, *known))])
-
-
-def is_topology_only(record: Mapping[str, Any]) -> bool:
-    """Whether the program printed only the topology (--topology), and ended with PASS."""
-    return not record["results"] and TOPOLOGY in record["command"] and record["result"] == "PASS"
 
 
 def is_import_without_matrix(record: Mapping[str, Any]) -> bool:

@@ -140,15 +140,10 @@ def contents(
     if has_curves:
         yield CURVES, "Curves"
     bad = [one for one in drawn if one.verdict >= Verdict.DISTURBED]
-    yield from ((one.anchor, testcase_of(one)) for one in bad[:MAX_CONTENTS])
+    for one in bad[:MAX_CONTENTS]:
+        yield one.anchor, one.shown.name if isinstance(one.shown, Collective) else str(one.shown[0]["testcase"])
     yield "provenance", "Machine and software"
     yield "reading", "How to read this page"
-
-
-def testcase_of(section: Section) -> str:
-    """The test case of a section."""
-    shown = section.shown
-    return shown.name if isinstance(shown, Collective) else str(shown[0]["testcase"])
 
 
 def problems(analysis: Analysis) -> list[dict[str, Any]]:
@@ -286,6 +281,7 @@ def machines(analysis: Analysis) -> list[dict[str, Any]]:
 def facts(one: Judged, record: dict[str, Any]) -> list[tuple[str, str]]:
     """The facts of a record, as (name, value)."""
     host = record["host"]
+    holders = (*record["results"], *([record["soak"]] if "soak" in record else []))
     of_rank = " for rank 0" if record["backend"] in ("mpi", "ipc") else ""  # rank 0 may be bound to some of the cores
     cores, numa = units.counted(host["cores"], "core"), units.counted(host["numa"], "NUMA node")
     known = [
@@ -303,14 +299,11 @@ def facts(one: Judged, record: dict[str, Any]) -> list[tuple[str, str]]:
             "; ".join(f"{source}: {', '.join(values)}" for source, values in matrix_text.typical_lines([one]).items()),
         ),
         ("signs of congestion", "; ".join(congestion_signs(record))),
-        ("other processes", "; ".join(dict.fromkeys(disturbance_texts(record)))),
+        (
+            "other processes",
+            "; ".join(dict.fromkeys(one for holder in holders for one in disturbance_sentences(holder))),
+        ),
         ("ignored processes", words.ignored_line([record]).partition(": ")[2]),
         ("notes", "; ".join(record["notes"])),
     ]
     return [fact for fact in known if fact[1]]
-
-
-def disturbance_texts(record: dict[str, Any]) -> Iterator[str]:
-    """Yields a sentence per disturbance of a record's results and soak."""
-    for holder in (*record["results"], *([record["soak"]] if "soak" in record else [])):
-        yield from disturbance_sentences(holder)

@@ -174,13 +174,8 @@ def compared_share(results: Iterable[Result]) -> str:
 
 
 def fact_lines(one: Judged, result: Result | None = None) -> list[str]:
-    """A line per fact that prevents a PASS: of the whole record, or of one `result`."""
-    return [fact_line(fact) for fact in facts_of(one, result)]
-
-
-def fact_line(fact: Fact) -> str:
-    """A fact as text: "WARN: a device was throttled …"."""
-    return f"{WORDS[fact.verdict]}: {fact.sentence}"
+    """A line per fact of `facts_of`: "WARN: a device was throttled …"."""
+    return [f"{WORDS[fact.verdict]}: {fact.sentence}" for fact in facts_of(one, result)]
 
 
 def facts_of(one: Judged, result: Result | None = None) -> list[Fact]:
