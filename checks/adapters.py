@@ -133,8 +133,8 @@ def port_faults(node, name, port, group):
         "state": (port["state"], group.state, state),
         "link layer": (port["link_layer"], group.link_layer, port["link_layer"]),
         "rate": (line_rate(port["rate"]), group.rate, port["rate"]),
-        "PCI width": (number(pcie.get("width")), group.width, spoken("x", pcie, "width")),
-        "PCI speed": (number(pcie.get("speed")), group.speed, spoken("", pcie, "speed")),
+        "PCI width": (leading_number(pcie.get("width")), group.width, spoken("x", pcie, "width")),
+        "PCI speed": (leading_number(pcie.get("speed")), group.speed, spoken("", pcie, "speed")),
     }
     units = {"rate": " Gb/s", "PCI speed": " GT/s"}
     where = ", ".join(filter(None, (port["place"].get("pci"), *(one["name"] for one in port.get("interfaces", ())))))
@@ -166,7 +166,7 @@ def spoken(prefix, pcie, key):
     return f"{prefix}{now}" + (f" of {prefix}{most}" if most not in (None, now) else "")
 
 
-def number(text):
+def leading_number(text):
     """The number at the start of a text; None without one."""
     found = re.match(r"\d+(?:\.\d+)?", text or "")
     return float(found[0]) if found else None

@@ -295,7 +295,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
             return None
         values = dict(option.removeprefix("-D").split("=", 1) for option in options)
         values["CMAKE_BUILD_TYPE"] = "Release"
-        return cmake_builds.folder_of(Path(self.build_root), REPOSITORY / "src", self.current_environ, values)
+        return cmake_builds.matching_folder(Path(self.build_root), REPOSITORY / "src", self.current_environ, values)
 
     def build_folder(self):
         """The build folder, named for the processor and a hash of compilers, flags, options and the path of sources."""

@@ -44,7 +44,7 @@ class measuring_run(p2p_matrix_run, special=True):
 
 
 class p2p_matrix_case(measuring_run, special=True):
-    """Runs one test case of p2p_matrix and publishes its matrix.
+    """Measures one test case of p2p_matrix, and publishes its values as performance variables.
 
     `variables.matrix_figures` returns the performance variables: pairs such as ``gpu0->gpu3``, and summaries of each
     link class such as ``min[NV18]``.

@@ -59,7 +59,7 @@ def same_tool(path, name):
     return bool(path and found) and os.path.realpath(path) == os.path.realpath(found)
 
 
-def folder_of(root, source, environ, options):
+def matching_folder(root, source, environ, options):
     """The folder of a preset below `root` with the same sources, compilers and options; None if no folder matches.
 
     options: {name: value} for CMake. environ: ReFrame's environment. An environment with modules, variables or flags
@@ -91,7 +91,7 @@ def first_build_notice(folder):
     return f"building in {folder}: the first build takes some minutes without output"
 
 
-def content_of(source):
+def source_hash(source):
     """The SHA-256 of the names and contents of all files below a folder."""
     found = hashlib.sha256()
     for path in sorted(path for path in Path(source).rglob("*") if path.is_file()):

@@ -19,7 +19,7 @@ CASES = ("nbody_float_strong", "nbody_float_weak", "nbody_double_strong", "nbody
 EFFICIENCY = Share("scaling_efficiency", "efficiency", "of the efficiency of one device", CASES)
 
 
-def columns_of(devices):
+def device_columns(devices):
     """The columns of a result: "1-device", "2-devices", …, for powers of two below `devices`, and `devices`."""
     counts = [1 << power for power in range(devices.bit_length()) if 1 << power < devices] + [devices]
     return [f"{count}-device{'' if count == 1 else 's'}" for count in counts]
@@ -53,7 +53,7 @@ class scaling_run(measuring_run, special=True):
         return self.num_tasks
 
     def axes(self):
-        return [ALL], columns_of(self.expected_devices())
+        return [ALL], device_columns(self.expected_devices())
 
     def size_faults(self):
         found = sorted(body_count(result) or 0 for result in self.results)

@@ -14,14 +14,14 @@ LOCKED_SECONDS = 1800  # maximum time to wait for another session
 
 
 @functools.cache
-def content_of_sources():
+def present_source_hash():
     """The hash of all files below src/."""
-    return cmake_builds.content_of(SOURCES)
+    return cmake_builds.source_hash(SOURCES)
 
 
 def is_built(folder, programs, place=""):
     """Whether a build folder contains programs of the present sources, in its subfolder `place`."""
-    return cmake_builds.is_built(folder, content_of_sources(), programs, place)
+    return cmake_builds.is_built(folder, present_source_hash(), programs, place)
 
 
 def remove_mark(folder, programs):
@@ -31,7 +31,7 @@ def remove_mark(folder, programs):
     """
     file = folder / cmake_builds.MARK
     file.unlink(missing_ok=True)
-    return file, " ".join([content_of_sources(), *programs]).encode()
+    return file, " ".join([present_source_hash(), *programs]).encode()
 
 
 def writable(folder):

@@ -53,7 +53,7 @@ class Figure(NamedTuple):
         return xfail(self.reference.waiver, expected) if waived else expected
 
 
-def figure_of(cell, unit):
+def cell_figure(cell, unit):
     """The performance variable of a judged cell. It has no limit if its value is outside but the cell is not FAIL."""
     figure = Figure(cell.value, unit, cell.reference, limited=cell.reference is not None)
     return figure if not figure.outside or cell.verdict is Verdict.FAIL else figure._replace(limited=False)
@@ -83,7 +83,7 @@ def matrix_figures(matrix):
         names |= dict(zip(values.columns, lasting_names(values.testcase, values.columns), strict=True))
         for (row, column), cell in matrix.cells.items():
             if cell.value is not None and row in names and column in names:
-                figures[f"{names[row]}->{names[column]}".replace(":", "/")] = figure_of(cell, values.unit)
+                figures[f"{names[row]}->{names[column]}".replace(":", "/")] = cell_figure(cell, values.unit)
     return figures
 
 
@@ -93,7 +93,7 @@ def size_figures(matrices):
     matrices: [(result, its `MatrixVerdict`)], one result per size.
     """
     return {
-        f"{column}@{result['size_bytes']}".replace(":", "/"): figure_of(cell, matrix.matrix.unit)
+        f"{column}@{result['size_bytes']}".replace(":", "/"): cell_figure(cell, matrix.matrix.unit)
         for result, matrix in matrices
         for (_, column), cell in matrix.cells.items()
         if cell.value is not None

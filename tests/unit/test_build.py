@@ -222,13 +222,13 @@ def sources(tmp_path):
 
 
 def test_the_content_of_sources_depends_on_names_and_contents_and_on_no_times(sources):
-    first = cmake_builds.content_of(sources)
+    first = cmake_builds.source_hash(sources)
     os.utime(sources / "core" / "json.cpp", (1, 1))
-    assert cmake_builds.content_of(sources) == first
+    assert cmake_builds.source_hash(sources) == first
     (sources / "core" / "json.cpp").write_text("int two;\n")
-    changed = cmake_builds.content_of(sources)
+    changed = cmake_builds.source_hash(sources)
     (sources / "core" / "json.cpp").rename(sources / "core" / "text.cpp")
-    assert len({first, changed, cmake_builds.content_of(sources)}) == 3
+    assert len({first, changed, cmake_builds.source_hash(sources)}) == 3
 
 
 @pytest.mark.parametrize(

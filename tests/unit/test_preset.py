@@ -172,7 +172,7 @@ def built(tmp_path, compilers):
 
 
 def found(built, options=OPTIONS, **environ):
-    return preset_builds.folder_of(built.root, built.source, environment(**environ), options)
+    return preset_builds.matching_folder(built.root, built.source, environment(**environ), options)
 
 
 def test_the_folder_that_make_build_left_is_taken(built):

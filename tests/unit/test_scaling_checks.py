@@ -58,9 +58,9 @@ def test_the_efficiency_that_a_partition_promises_is_of_the_most_bodies():
 
 
 def test_columns_are_those_of_the_program():
-    assert scaling.columns_of(1) == ["1-device"]
-    assert scaling.columns_of(6) == ["1-device", "2-devices", "4-devices", "6-devices"]
-    assert scaling.columns_of(8)[-1] == "8-devices"
+    assert scaling.device_columns(1) == ["1-device"]
+    assert scaling.device_columns(6) == ["1-device", "2-devices", "4-devices", "6-devices"]
+    assert scaling.device_columns(8)[-1] == "8-devices"
 
 
 def test_results_of_a_simulation_are_of_all_devices_and_know_their_bodies():

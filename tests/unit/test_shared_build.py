@@ -44,7 +44,7 @@ def shared(tmp_path, monkeypatch):
     return of
 
 
-BUILT = {"p2p_matrix": "", "built-from": f"{shared_build.content_of_sources()} p2p_matrix"}
+BUILT = {"p2p_matrix": "", "built-from": f"{shared_build.present_source_hash()} p2p_matrix"}
 
 
 @pytest.mark.parametrize("preset", [False, True])

@@ -90,7 +90,7 @@ def test_a_cell_that_the_judge_does_not_fail_has_no_limit(figures, make_record):
     cell = type("cell", (), {"value": 300.0, "reference": Reference(396.0, -0.02, 0.02, "GB/s")})()
     for verdict, outside in ((Verdict.FAIL, True), (Verdict.DISTURBED, False), (Verdict.NOT_JUDGED, False)):
         cell.verdict = verdict
-        assert variables.figure_of(cell, "GB/s").outside is outside
+        assert variables.cell_figure(cell, "GB/s").outside is outside
 
 
 def test_reframe_expects_a_waived_cell_to_fail_until_the_last_day(figures):

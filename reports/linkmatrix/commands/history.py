@@ -102,7 +102,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run_history(options: argparse.Namespace) -> int:
     """Prints series, flagged components and runs without a report. Raises BadInput."""
-    choice = choice_of(options)
+    choice = read_choice(options)
     if options.component is not None or options.slot is not None:
         return print_component_or_slot(options)
     if options.fleet and options.plot:
@@ -117,7 +117,7 @@ def run_history(options: argparse.Namespace) -> int:
             ending = [*(f"{node} {why}" for node, why in found.disturbance_streaks().items()), *found.notes]
     else:
         runs = list(recorded_runs(options))
-        medians = over_runs.frame([] if options.fleet else medians_of(runs, choice))
+        medians = over_runs.frame([] if options.fleet else chosen_medians(runs, choice))
         named = suspects(runs, arguments.load_references(options), options.reference, options.clean_runs, written)
         ending = [] if options.paths else ending_sentences()
     if options.fleet:
@@ -128,7 +128,7 @@ def run_history(options: argparse.Namespace) -> int:
         blocks = list(fleet_blocks(tests, choice, set(options.testcase or ()), equal_groups(newest)))
         healthy = "nothing stands out: no host is an outlier"
     else:
-        found_series = series_of(medians, choice, set(options.testcase or ()))
+        found_series = chosen_series(medians, choice, set(options.testcase or ()))
         blocks = [
             Block(one.title, over_time.worst_change(one.points, one.unit), over_time.lines(one.points, one.unit))
             for one in found_series
@@ -205,7 +205,7 @@ def flag_evidence(options: argparse.Namespace, place: Slot | None) -> Iterator[R
         yield from stored_runs.flags_on(stored_runs.nodes_sharing_parts(nodes))
 
 
-def series_of(medians: "pandas.DataFrame", choice: Choice, testcases: set[str]) -> list[Series]:
+def chosen_series(medians: "pandas.DataFrame", choice: Choice, testcases: set[str]) -> list[Series]:
     """The chosen series. testcases: names of test cases; an empty set for all."""
     import pandas
 
@@ -240,7 +240,7 @@ def pictures(found: Iterable[Series], folder: Path) -> list[Path]:
     return paths
 
 
-def choice_of(options: argparse.Namespace) -> Choice:
+def read_choice(options: argparse.Namespace) -> Choice:
     """The choice from --cell, --row, --column, --node and --class. Raises BadInput."""
     cell = None
     if options.cell:
@@ -258,7 +258,7 @@ def recorded_runs(options: argparse.Namespace) -> Iterator[Run]:
         yield replace(run, tests=tuple(tests))
 
 
-def medians_of(runs: Iterable[Run], choice: Choice) -> Iterator[over_runs.Median]:
+def chosen_medians(runs: Iterable[Run], choice: Choice) -> Iterator[over_runs.Median]:
     """The medians of the chosen cells of all tests, one per link class of each result."""
     by_class = choice == Choice(link_class=choice.link_class)
     for test in (test for run in runs for test in run.tests):

@@ -41,7 +41,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run_import(options: argparse.Namespace) -> int:
     """Writes <out>/<number>/record.json for each run, and prints a line about each record. Raises BadInput."""
-    measured = time_of(options.measured) if options.measured else None
+    measured = record_time(options.measured) if options.measured else None
     size = parse_size(options.size, "--size") if options.size else None
     with watched(options.files, "files") as files:
         found = [(file, converted_records(file, measured, size)) for file in files]
@@ -93,7 +93,7 @@ def converted_records(file: Path, measured: str | None, size: int | None) -> lis
     return records
 
 
-def time_of(text: str) -> str:
+def record_time(text: str) -> str:
     """The value of --measured in the format of records. Raises BadInput."""
     try:
         return datetime.strptime(text, UTC).strftime(UTC)

@@ -68,7 +68,7 @@ def run_schedule(options: argparse.Namespace) -> int:
     if options.mail and not re.fullmatch(r"[\w.+-]+(@[\w.-]+)?", options.mail):
         raise BadInput(f"--mail '{options.mail}' is not an address: use USER or USER@HOST")
     options.mail = options.mail or getpass.getuser()
-    for word in [*command_of(options), str(folders.repository())]:
+    for word in [*timer_command(options), str(folders.repository())]:
         if re.search(r"[\r\n]", word):
             name, equals, _ = word.partition("=")
             raise BadInput(f"'{clean(name + equals)}' contains a line break, which a unit cannot contain: remove it")
@@ -76,7 +76,7 @@ def run_schedule(options: argparse.Namespace) -> int:
     return 0
 
 
-def command_of(options: argparse.Namespace, hours: float | None = None) -> list[str]:
+def timer_command(options: argparse.Namespace, hours: float | None = None) -> list[str]:
     """The command that the timer starts, with its environment variables.
 
     hours: time limit of the run; None for the default. Without an installed `linkmatrix`, the command is
@@ -102,7 +102,7 @@ def shell_line(options: argparse.Namespace, log: Path) -> str:
     """The command for a shell, with its log. If the command fails, only the end of the log is printed."""
     repository, folder, file = (shlex.quote(str(path)) for path in (folders.repository(), log.parent, log))
     report = f'{{ code=$?; tail -n 20 {file}; echo "linkmatrix ended with $code, its log is "{file}; exit $code; }}'
-    return f"cd {repository} && mkdir -p {folder} && {shlex.join(command_of(options))} >>{file} 2>&1 || {report}"
+    return f"cd {repository} && mkdir -p {folder} && {shlex.join(timer_command(options))} >>{file} 2>&1 || {report}"
 
 
 def cron(options: argparse.Namespace, hour: int, minute: int) -> str:
@@ -119,7 +119,7 @@ def cron(options: argparse.Namespace, hour: int, minute: int) -> str:
 def systemd(options: argparse.Namespace, hour: int, minute: int) -> str:
     """The text of three units: a service, its timer, and a service that mails a failure. Contains their file names."""
     name = f"linkmatrix-{options.mode}"
-    command = " ".join(quoted(word) for word in command_of(options))
+    command = " ".join(quoted(word) for word in timer_command(options))
     return f"""# /etc/systemd/system/{name}.service
 [Unit]
 Description=linkmatrix {options.mode}
@@ -196,7 +196,7 @@ def scrontab(options: argparse.Namespace, hour: int, minute: int) -> str:
     lines += [f"#SCRON {option}" for option in (*chosen.access, "--ntasks=1", f"--time={limit}")]
     lines += [f"#SCRON --job-name=linkmatrix-{options.mode}", f"#SCRON --output={shlex.quote(str(log))}"]
     lines += ["#SCRON --mail-type=FAIL", f"#SCRON --mail-user={options.mail}"]
-    command = shlex.join(command_of(options, limit / 60 * RUN_SHARE))
+    command = shlex.join(timer_command(options, limit / 60 * RUN_SHARE))
     text = f"cd {shlex.quote(str(repository))} || exit; {WITHOUT_JOB}; {command}"
     return "\n".join([*lines, f"{minute} {hour} * * {DAYS[options.every][0]} {text}", ""])
 

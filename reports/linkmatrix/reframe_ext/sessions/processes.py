@@ -276,7 +276,7 @@ def process_commands(test: Any, process: Process, folder: str, asked_by: str) ->
     if process.request.environment:  # with `env`, because not every launcher passes variables to ranks
         program = ["env", *map(shlex.quote, process.request.environment), *program]
     command = " ".join([*program, *options])
-    if container := container_of(test):
+    if container := partition_container(test):
         gpus = bool(test.current_partition.select_devices("gpu"))
         command = container.command(command, Path(test.stagedir), Path(test.build.stagedir), gpus)
     words = [launch_command(test, process.request), command, f"> {folder}/out 2> {folder}/err"]
@@ -284,7 +284,7 @@ def process_commands(test: Any, process: Process, folder: str, asked_by: str) ->
     return [f"rm -rf {folder}; mkdir -p {folders}", " ".join(word for word in words if word)]
 
 
-def container_of(test: Any) -> containers.Container | None:
+def partition_container(test: Any) -> containers.Container | None:
     """The container of the test's partition; None if the partition has no container."""
     return containers.from_extras(test.current_partition.extras, test.job.launcher.registered_name)
 
@@ -305,7 +305,7 @@ def launch_command(test: Any, request: JobRequest) -> str:
     if layout != test.layout and launcher.registered_name.startswith("srun"):
         within = [f"--nodes={layout['num_nodes']}", f"--ntasks={request.tasks}"]
         within.append(f"--ntasks-per-node={layout['num_tasks_per_node']}")
-    container = container_of(test)
+    container = partition_container(test)
     inside = container.launcher_options(Path(test.stagedir), Path(test.build.stagedir)) if container else []
     chosen = launch_options(test.current_partition.extras, kind, layout)
     launcher.options = [*launcher.options, *within, *chosen, *inside]
