@@ -10,13 +10,13 @@ import pytest
 
 from linkmatrix.errors import BadInput
 from linkmatrix.runs import verdict_file
-from linkmatrix.runs.bundle import ABOUT, SUMS, load, packed
+from linkmatrix.runs.bundle import ABOUT, SUMS, load, pack
 from tests.tools.json_places import places, value_at
 
 from .test_hostile_text import OF_RECORDS, OF_REPORTS, STEERS, Tags, ended, put
 
 GOOD = {ABOUT: b"{}", "records/1-0-0/record.json": b"{}"}
-WHOLE = packed(GOOD)
+WHOLE = pack(GOOD)
 OTHER = "records/1-0-1/record.json"
 RECORD, VERDICT, REPORT = "records/1-0-0/record.json", "records/1-0-0/verdict.json", "reports/1.json"
 KINDS = {"record": RECORD, "verdict": VERDICT, "report": REPORT, "about": ABOUT}
@@ -162,7 +162,7 @@ def forged(path, lost="", **changes):
         report["runs"][0]["testcases"][0]["verdict_sha256"] = verdict_file.sha256(members[VERDICT])
         members[REPORT] = json.dumps(report).encode()
     members.pop(lost, None)
-    path.write_bytes(packed(members))
+    path.write_bytes(pack(members))
 
 
 def slower(content):

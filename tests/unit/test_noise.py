@@ -149,7 +149,7 @@ def test_noise_above_the_floor_makes_the_limit():
     assert found.class_sigma["NV18"] == pytest.approx(0.01, rel=0.1)
     limit = noise.tolerance(found.class_sigma["NV18"], 56, 30)
     reference = proposal.make_reference(400.0, found.class_sigma["NV18"], 56, 30, noise.Floor(0.02, 0.05), "GB/s")
-    assert reference.lower == -proposal.rounded(limit) and 0.03 < limit < 0.045
+    assert reference.lower == -proposal.round_up(limit) and 0.03 < limit < 0.045
     assert reference.upper == 0.05
 
 

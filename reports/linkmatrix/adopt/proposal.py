@@ -136,10 +136,10 @@ def make_reference(centre: float, sigma: float, cells: int, count: int, floor: F
 def limited(centre: float, lower: float, upper: float, unit: str) -> Reference:
     """A reference whose tolerances are limited to TOLERANCE_RANGE."""
     least, most = TOLERANCE_RANGE
-    return Reference(float(f"{centre:.5g}"), max(-rounded(lower), least), min(rounded(upper), most), unit)
+    return Reference(float(f"{centre:.5g}"), max(-round_up(lower), least), min(round_up(upper), most), unit)
 
 
-def rounded(fraction: float) -> float:
+def round_up(fraction: float) -> float:
     """A tolerance, rounded up to the next tenth of a percent: more digits would suggest false precision."""
     return float(f"{np.ceil(fraction * 1000 - 1e-9) / 1000:.4g}")
 

@@ -41,13 +41,13 @@ from .proposal import (
 
 ROWS = 32  # rows read per run of a matrix too large for memory
 FEWEST = 6  # runs: the range of fewer runs contains the median with less than 95 % probability
-OF_ONE_LEVEL = "Choose six or more runs of one level with --since DATE or --runs K, or set --as-is REASON"
-HEALTHY = "Adopt from runs without outliers, or set --with-outliers"
-REPAIR = "Repair the slow component, then measure again, or set --as-is REASON"
-OF_LINKS = (Carrier.LINK, Carrier.HOST, Carrier.FABRIC)  # carriers whose bandwidth is similar in each run
+DRIFT_REMEDY = "Choose six or more runs of one level with --since DATE or --runs K, or set --as-is REASON"
+OUTLIER_REMEDY = "Adopt from runs without outliers, or set --with-outliers"
+SLOW_REMEDY = "Repair the slow component, then measure again, or set --as-is REASON"
+LINK_CARRIERS = (Carrier.LINK, Carrier.HOST, Carrier.FABRIC)  # carriers whose bandwidth is similar in each run
 
 
-def grouped(samples: Iterable[Sample]) -> dict[tuple[Any, ...], list[Sample]]:
+def group_samples(samples: Iterable[Sample]) -> dict[tuple[Any, ...], list[Sample]]:
     """{key: results of the same measurement}.
 
     The key contains the check, back end, variant, test case, size, options and endpoints. It contains no names of
@@ -64,13 +64,13 @@ def grouped(samples: Iterable[Sample]) -> dict[tuple[Any, ...], list[Sample]]:
             result["size_bytes"],
             option_text(result),
             *(tuple(lasting_names(result["testcase"], result[axis])) for axis in ("rows", "columns")),
-            collective_extent(sample.record) if is_collective(result) else spread_of(result["rows"]),
+            collective_extent(sample.record) if is_collective(result) else node_numbers(result["rows"]),
         )
         groups.setdefault(key, []).append(sample)
     return groups
 
 
-def spread_of(labels: Sequence[str]) -> tuple[int, ...]:
+def node_numbers(labels: Sequence[str]) -> tuple[int, ...]:
     """The node numbers of ranks: (0, 0, 1, 1) for "n17:rank0", "n17:rank1", "n40:rank2", "n40:rank3"."""
     nodes = [label.partition(":")[0] for label in labels if ":" in label]
     number = {node: place for place, node in enumerate(dict.fromkeys(nodes))}
@@ -81,7 +81,7 @@ def refuse_runs(name: str, samples: Sequence[Sample]) -> None:
     """Raises BadInput for too few runs, and for runs on different machines."""
     if len(samples) < FEWEST:
         raise BadInput(f"{name}: too few runs: {len(samples)}, at least {FEWEST} are needed to measure the noise")
-    same_machine(name, samples)
+    refuse_different_machines(name, samples)
 
 
 def propose_testcase(
@@ -96,7 +96,7 @@ def propose_testcase(
     name = next(iter(sizes.values()))[0].result["testcase"]
     drifts = drift.sentences(sizes, floor)
     if not as_is:
-        refuse(name, drifts, OF_ONE_LEVEL)
+        refuse(name, drifts, DRIFT_REMEDY)
     proposals = {size: propose(samples, with_outliers, floor, as_is) for size, samples in sizes.items()}
     proposal = sweep_proposal(proposals) if sweep else next(iter(proposals.values()))
     return replace(proposal, slow=(*drifts, *proposal.slow))
@@ -119,7 +119,7 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
     classes = np.array(first.class_names)[block.classes]
     values = np.empty((len(samples), *classes.shape))
     for run, sample in enumerate(samples):
-        values[run] = measured(from_result(sample.result), chosen)
+        values[run] = measured_values(from_result(sample.result), chosen)
     found = noise.spread(values, classes)
     of_runs = [from_result(sample.result).classes for sample in samples]
     applies = np.isfinite(found.centre)
@@ -131,13 +131,13 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
     least = np.array([min(floors[group]) for group in first.class_names])[block.classes]
     noisy = outlier_sentences(samples, found, noise.outliers(found, cells, least), chosen)
     if first.fits_memory and not with_outliers:
-        refuse(name, noisy, HEALTHY)
+        refuse(name, noisy, OUTLIER_REMEDY)
     summaries: dict[str, Summary] = {}
     for group in found.class_sigma if first.fits_memory else first.classes:
         sigma = found.class_sigma.get(group)
         if sigma is None or not all(group in one for one in of_runs):
             raise BadInput(f"{name}: {group} is missing in a run, or in the rows that were read")
-        by_link = unit != "us" and cell_carrier(samples[0].result, group, backend) in OF_LINKS
+        by_link = unit != "us" and cell_carrier(samples[0].result, group, backend) in LINK_CARRIERS
         refuse_noise(name, group, sigma, cells, len(samples), MOST_LINK_NOISE if by_link else MOST_NOISE)
         each = zip(*((one[group].median, one[group].low, one[group].high) for one in of_runs), strict=True)
         summaries[group] = Summary(*(reference_of_runs(one, sigma, cells, floors[group], unit) for one in each))
@@ -152,11 +152,11 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
         table = class_references(*made_of, {group: one.median.value for group, one in summaries.items()})
     noisy += [] if first.fits_memory else self_failing_cells(samples, of_runs, table)
     if not with_outliers:
-        refuse(name, noisy, HEALTHY)
+        refuse(name, noisy, OUTLIER_REMEDY)
     refuse_impossible(first, found, block.numbers("limit"), chosen)
     slow = slow_components(samples, first, found)
     if not as_is:
-        refuse(name, slow, REPAIR)
+        refuse(name, slow, SLOW_REMEDY)
     lines = provenance(samples, found.class_sigma, cells)
     lines += () if first.fits_memory else (f"sigma from {len(chosen)} of {len(first.rows)} rows of each run",)
     return Proposal(
@@ -182,7 +182,7 @@ def sampled_rows(matrix: Matrix) -> list[int]:
     return np.unique(np.linspace(0, size - 1, count).astype(int)).tolist()
 
 
-def measured(matrix: Matrix, chosen: Sequence[int]) -> np.ndarray:
+def measured_values(matrix: Matrix, chosen: Sequence[int]) -> np.ndarray:
     """The values of the chosen rows, rows × columns; NaN for cells without a value.
 
     Raises BadInput if the file of the cells differs from the record.
@@ -251,7 +251,7 @@ def sweep_proposal(proposals: Mapping[int, Proposal]) -> Proposal:
     return replace(first, table=table, spreads=spreads, noisy=noisy, slow=slow, pairs={}, groups={})
 
 
-def same_machine(name: str, samples: Sequence[Sample]) -> None:
+def refuse_different_machines(name: str, samples: Sequence[Sample]) -> None:
     """Raises BadInput if driver, CUDA, MPI or devices differ between the runs: such differences are not noise."""
     for key in FINGERPRINT:
         versions = sorted({sample.record["software"].get(key, "") for sample in samples})

@@ -195,7 +195,7 @@ def runs_by_testcase(
     found: dict[Key, list[list[propose.Sample]]] = {}
     refused: set[Key] = set()
     problems: list[str] = []
-    for group in propose.grouped(samples).values():
+    for group in propose.group_samples(samples).values():
         first, name = group[0], group[0].result["testcase"]
         if options.testcase and name not in options.testcase:
             continue

@@ -119,7 +119,7 @@ def exported_content(options: argparse.Namespace) -> bytes | None:
     """
     if options.format == BUNDLE:
         run = stored.find(options.paths[0] if options.paths else None)
-        return bundle.made(run, arguments.references_path(options), folders.repository())
+        return bundle.pack_run(run, arguments.references_path(options), folders.repository())
     references = arguments.load_references(options)
     found = stored.find_each(options.paths)
     judged = [one for run in found for one in judging.judge_all(run, references, options.reference)]

@@ -68,7 +68,7 @@ def write_certificate(options: argparse.Namespace) -> int:
         judging.refuse_unknown(References.load(references), options.reference)
         folder = folder_for(options.out or default_folder(run))
         archive = folder / "certificate.tar"
-        write_new(archive, bundle.made(run, references, folders.repository()))
+        write_new(archive, bundle.pack_run(run, references, folders.repository()))
         say(archive)
     content = bundle.read(archive)
     signed = certificate.certified(content, options.reference)

@@ -75,14 +75,14 @@ class Bundle:
         return self.folder / "config" / "references"
 
 
-def made(run: Run, references: Path, repository: Path) -> bytes:
+def pack_run(run: Run, references: Path, repository: Path) -> bytes:
     """The archive of a run and its other attempts. references: a folder or a file. Raises BadInput.
 
     repository: the folder that contains config/.
     """
-    commit = frozen(references)
+    commit = reference_commit(references)
     manifests = sorted((repository / "config" / "manifests").glob("[!.]*.json"))
-    if manifests and (problem := frozen(manifests[0].parent).get("problem")):
+    if manifests and (problem := reference_commit(manifests[0].parent).get("problem")):
         commit["manifests"] = problem
     tables = reference_files(references) if references.is_dir() else [references]
     members = {f"config/references/{file.name}": file.read_bytes() for file in tables}
@@ -90,21 +90,21 @@ def made(run: Run, references: Path, repository: Path) -> bytes:
     number, without_report = 0, []
     if run.started or folders.REPORT.fullmatch(run.path.name):
         path = run.path.absolute()
-        reports, without_report = attempts(path, commit.get("time", "9999"))
+        reports, without_report = find_attempts(path, commit.get("time", "9999"))
         number = reports.index(path) + 1
         for at, report in enumerate(reports, 1):
-            members |= of_report(report, at)
+            members |= report_members(report, at)
     else:
         for at, test in enumerate(run.tests):
-            members |= of_record(test, f"records/0-0-{at}")
+            members |= record_members(test, f"records/0-0-{at}")
     installed = {one.metadata["Name"]: one.version for one in metadata.distributions()}
     versions = {"linkmatrix": __version__, "python": platform.python_version()}
     versions |= {name: installed[name] for name in PACKAGES if name in installed}
     about = {"schema": SCHEMA, "versions": versions, "frozen": commit, "run": number, "unreported": without_report}
-    return packed({**members, ABOUT: json.dumps(about, indent=1, sort_keys=True).encode()})
+    return pack({**members, ABOUT: json.dumps(about, indent=1, sort_keys=True).encode()})
 
 
-def frozen(references: Path) -> dict[str, str]:
+def reference_commit(references: Path) -> dict[str, str]:
     """{"commit", "time"} of the last change of the references; {"problem": reason} if they are not committed."""
     folder, name = (references, ".") if references.is_dir() else (references.parent, references.name)
 
@@ -131,7 +131,7 @@ def utc(seconds: float) -> str:
         return ""
 
 
-def attempts(report: Path, since: str) -> tuple[list[Path], list[str]]:
+def find_attempts(report: Path, since: str) -> tuple[list[Path], list[str]]:
     """(the report and its other attempts, sentences about runs without a report). since: time of the references.
 
     Other attempts are the reports in the same folder that measured one of its tests since then.
@@ -153,12 +153,12 @@ def tests_in(report: Path) -> set[tuple[str, str, str]]:
     """{(system, partition, test)} of a report. Raises BadInput."""
     return {
         (str(case.get("system")), str(case.get("partition")), testcases.display_name(case))
-        for _, case in cases_of(read_json(report, folders.CUT), report)
+        for _, case in report_cases(read_json(report, folders.CUT), report)
         if not case.get("fixture")
     }
 
 
-def cases_of(content: Mapping[str, Any], report: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def report_cases(content: Mapping[str, Any], report: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields ("attempt-position", test case) for each test case of a report. Raises BadInput."""
     with stored.reframe_errors(report):
         for attempt, run in enumerate(content["runs"]):
@@ -166,11 +166,11 @@ def cases_of(content: Mapping[str, Any], report: Path) -> Iterator[tuple[str, di
                 yield f"{attempt}-{place}", {**case}
 
 
-def of_report(report: Path, number: int) -> dict[str, bytes]:
+def report_members(report: Path, number: int) -> dict[str, bytes]:
     """{name in the bundle: content} of a report and the files of its test cases. Raises BadInput."""
     found = {f"reports/{number}.json": read_whole(report, MOST_BYTES)}
-    for place, case in cases_of(read_json(report), report):
-        if (folder := folder_of(case, report)) is not None:
+    for place, case in report_cases(read_json(report), report):
+        if (folder := case_folder(case, report)) is not None:
             for file in (folder / verdict_file.FILE, folder / "record.json", *folder.glob("*.npy")):
                 name = f"records/{number}-{place}/{file.name}"
                 if NAMES.fullmatch(name) and file.is_file():  # a test whose file is left out is INCOMPLETE
@@ -178,7 +178,7 @@ def of_report(report: Path, number: int) -> dict[str, bytes]:
     return found
 
 
-def folder_of(case: Mapping[str, Any], report: Path) -> Path | None:
+def case_folder(case: Mapping[str, Any], report: Path) -> Path | None:
     """The folder with the verdict and the record of a test case; None without files."""
     if testcases.DIGEST not in case:
         record = testcases.record_place(case, report)
@@ -189,7 +189,7 @@ def folder_of(case: Mapping[str, Any], report: Path) -> Path | None:
     return next((file.parent for file in exact), None)
 
 
-def of_record(test: Test, folder: str) -> dict[str, bytes]:
+def record_members(test: Test, folder: str) -> dict[str, bytes]:
     """{name in the bundle: content} of a record without a report, with its other files. Raises BadInput."""
     assert test.path is not None and test.record is not None  # a run of records has no other test
     cells = [test.path.with_name(one["cells"]["file"]) for one in test.record["results"] if "cells" in one]
@@ -198,7 +198,7 @@ def of_record(test: Test, folder: str) -> dict[str, bytes]:
     return {**found, f"{folder}/record{test.path.suffix}": read_whole(test.path, MOST_BYTES)}
 
 
-def packed(members: Mapping[str, bytes]) -> bytes:
+def pack(members: Mapping[str, bytes]) -> bytes:
     """A tar archive of the files {name: content} and their SHA256SUMS. Raises BadInput for an invalid name.
 
     Names that differ in case only are invalid, because some file systems ignore case.
@@ -221,7 +221,7 @@ def packed(members: Mapping[str, bytes]) -> bytes:
 def load(path: Path) -> tuple[dict[str, bytes], str]:
     """({name: content} without SHA256SUMS, SHA-256 of the archive). Raises BadInput for a changed bundle.
 
-    The archive must have the bytes that `packed` makes of the same members. Links, devices, repeated names, wrong
+    The archive must have the bytes that `pack` makes of the same members. Links, devices, repeated names, wrong
     hashes and further bytes are therefore refused. The size of a member is checked first, because a sparse file may
     claim any size.
     """
@@ -237,7 +237,7 @@ def load(path: Path) -> tuple[dict[str, bytes], str]:
         if not {SUMS, ABOUT} <= members.keys():
             raise ValueError(f"{SUMS} or {ABOUT} is missing")
         del members[SUMS]
-        if packed(members) != content:
+        if pack(members) != content:
             raise ValueError(f"a file was changed, or is not in {SUMS}")
     except (tarfile.TarError, ValueError, OSError, EOFError, RecursionError) as error:
         raise BadInput(f"{path} is not a bundle: {str(error)[:160]}: {REMEDY}") from None
@@ -259,8 +259,8 @@ def read(path: Path) -> Bundle:
         known = [{str(name): str(text) for name, text in about[word].items()} for word in ("versions", "frozen")]
         without, number = tuple(map(str, about["unreported"])), int(about["run"])
         count = sum(name.startswith("reports/") for name in members)
-        runs = [of_member(root, at) for at in range(1, count + 1)] or [stored.find(root / "records")]
-        judged = tuple(judged_again(one, path, root) for one in runs)
+        runs = [read_run(root, at) for at in range(1, count + 1)] or [stored.find(root / "records")]
+        judged = tuple(judge_again(one, path, root) for one in runs)
         run = judged[max(0, number - 1)]
     except (ArithmeticError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         reason = str(error).replace(f"{root}/", "")[:200]
@@ -268,12 +268,12 @@ def read(path: Path) -> Bundle:
     return Bundle(path, digest, judged, run, root, *known, without)
 
 
-def of_member(root: Path, number: int) -> Run:
+def read_run(root: Path, number: int) -> Run:
     """The run of a report of an unpacked bundle. root: the folder of the bundle. number: of the report, from 1."""
     report = root / f"reports/{number}.json"
     content = read_json(report)
     runs: list[dict[str, Any]] = [{"testcases": []} for _ in content["runs"]]
-    for place, case in cases_of(content, report):
+    for place, case in report_cases(content, report):
         folder = root / f"records/{number}-{place}"
         verdict = {"verdict_file": str(folder / verdict_file.FILE)} if "verdict_file" in case else {}
         case |= {"outputdir": str(folder), "stagedir": str(folder), **verdict}
@@ -281,7 +281,7 @@ def of_member(root: Path, number: int) -> Run:
     return stored.from_report(report, {**content, "runs": runs}, root)
 
 
-def judged_again(run: Run, path: Path, root: Path) -> Run:
+def judge_again(run: Run, path: Path, root: Path) -> Run:
     """The run of a bundle, judged again. If the stored and the new verdict of a test differ, the worse counts.
 
     path: of the bundle. root: the folder with its unpacked files.
