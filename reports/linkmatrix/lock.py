@@ -59,10 +59,12 @@ def held(path: Path, patience: float = 0.0) -> Iterator[str]:
         write_holder(own, path)
         yield acquire(path, own, time.monotonic() + patience)
     finally:
-        with contextlib.suppress(OSError):  # a read-only file system, or another user removed a file
-            if path.samefile(own):  # otherwise the lock belongs to another process
-                path.unlink(missing_ok=True)
+        is_own = False  # a user may have removed this lock, and another process may have created its own
         with contextlib.suppress(OSError):
+            is_own = path.samefile(own)
+        if is_own:
+            path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a read-only file system; no command reads this file
             own.unlink(missing_ok=True)
 
 
