@@ -33,7 +33,7 @@ def report(results):
 
 def test_only_what_passed_looks_so(written):
     path = written(RESULTS)
-    assert junit.correct(path, report(RESULTS)) == ""
+    assert junit.correct_file(path, report(RESULTS)) == ""
     (suite,) = Tree.parse(path).getroot()
     looks = {result: [child.tag for child in test] for result, test in zip(RESULTS, suite, strict=True)}
     assert looks == {
@@ -54,19 +54,19 @@ def test_words_that_are_not_ascii_lose_nothing_of_a_file_whose_encoding_reframe_
     failure = f'<failure type="failure" message="sanity">{said}</failure>'
     suite = f'<testsuite tests="1"><testcase name="t0">{failure}</testcase></testsuite>'
     path.write_bytes(f"<?xml version='1.0' encoding='utf8'?>\n<testsuites>{suite}</testsuites>".encode())
-    assert junit.correct(path, report(["fail"])) == ""
+    assert junit.correct_file(path, report(["fail"])) == ""
     assert Tree.parse(path).find(".//failure").text == said
 
 
 def test_a_file_that_does_not_fit_the_report_goes(written):
     path = written(["pass"])
-    assert "was removed" in junit.correct(path, report(["pass", "pass"]))
+    assert "was removed" in junit.correct_file(path, report(["pass", "pass"]))
     assert not path.exists()
 
 
 def test_a_file_that_is_cut_off_goes_and_a_missing_one_is_no_trouble(written, tmp_path):
     path = written(["pass"])
     path.write_text(path.read_text()[:-5])
-    assert "was removed" in junit.correct(path, report(["pass"]))
+    assert "was removed" in junit.correct_file(path, report(["pass"]))
     assert not path.exists()
-    assert junit.correct(tmp_path / "none.xml", report([])) == ""
+    assert junit.correct_file(tmp_path / "none.xml", report([])) == ""

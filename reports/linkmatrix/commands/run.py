@@ -227,7 +227,7 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
     if before.passed:
         before, void = resume.valid_passes(before, judged_tests(stored.find(report), repository))
     resume.store_passes(last, options.mode, stamp, before, report)
-    if note := junit.correct(for_junit, read_json(report)):
+    if note := junit.correct_file(for_junit, read_json(report)):
         say(note)
     ran = completeness.EndedRun(options.mode, options.system, report, before, repository)
     analysis, lines = analyse(ran, options, code)

@@ -111,7 +111,7 @@ def missing_node_lines(report: Path, nodes: list[str]) -> list[str]:
     """A line that begins with LESS if a requested node has no test in a report; otherwise no line."""
     tested = {short(test.node) for test in stored.load_all(report).tests}
     without = [node for node in nodes if short(node) not in tested]
-    return [f"{LESS}was asked for: no test of {units.listed(without)}"] if without else []
+    return [f"{LESS}requested: no test of {units.listed(without)}"] if without else []
 
 
 def write_manifests(ran: EndedRun, reason: str, left_out: Mapping[str, str] | None = None) -> list[str]:

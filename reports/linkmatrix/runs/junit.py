@@ -1,4 +1,4 @@
-"""Corrects the JUnit file that ReFrame writes: skipped tests, errors, and the notices of a run."""
+"""Corrects ReFrame's JUnit file: adds skipped tests, errors, and the notices of a run."""
 
 import os
 import xml.etree.ElementTree as Tree
@@ -10,18 +10,21 @@ SKIPPED = ("skip",)
 NO_FAILURE = ("pass", "xfail")
 
 
-def correct(path: Path, report: dict[str, Any]) -> str:
-    """Corrects the JUnit file of a run by its report. Returns a note if that fails, else ""."""
+def correct_file(path: Path, report: dict[str, Any]) -> str:
+    """Adds skipped tests and errors to the JUnit file of a run. Returns the note of `change_suites`.
+
+    report: ReFrame's report of the run.
+    """
 
     def change(suites: Sequence[Tree.Element]) -> None:
         for suite, run in zip(suites, report["runs"], strict=True):
-            mend(suite, run["testcases"])
+            add_results(suite, run["testcases"])
 
     return change_suites(path, change)
 
 
 def add_run_notices(path: Path, lines: Sequence[str]) -> str:
-    """Writes the notices of a run ("SIMULATED: …") into its JUnit file. Returns a note if that fails, else ""."""
+    """Adds the notices of a run ("SIMULATED: …") to its JUnit file. Returns the note of `change_suites`."""
 
     def change(suites: Sequence[Tree.Element]) -> None:
         for suite in suites:
@@ -31,11 +34,14 @@ def add_run_notices(path: Path, lines: Sequence[str]) -> str:
 
 
 def change_suites(path: Path, change: Callable[[Sequence[Tree.Element]], None]) -> str:
-    """Changes the suites of a JUnit file. Returns a note if that fails and the file was removed, else ""."""
+    """Calls `change` with the suites of a JUnit file, and writes the file.
+
+    If this fails, the file is removed, and the result is a note for the user. Otherwise, the result is "".
+    """
     if not path.is_file():
         return ""
     try:
-        # ReFrame calls its encoding 'utf8', of which expat knows no more than ASCII
+        # the encoding in ReFrame's file is 'utf8', which expat does not know
         tree = Tree.parse(path, Tree.XMLParser(encoding="utf-8"))
         change(tree.getroot().findall("testsuite"))
         new = path.with_name(f".{path.name}.{os.getpid()}")
@@ -48,9 +54,9 @@ def change_suites(path: Path, change: Callable[[Sequence[Tree.Element]], None]) 
 
 
 def add_notices(suite: Tree.Element, lines: Sequence[str]) -> None:
-    """Adds a property for each notice: {"linkmatrix.simulated": "--simulate-fault … made this result. …"}."""
+    """Adds a property for each notice, such as {"linkmatrix.simulated": "--simulate-fault … made this result. …"}."""
     properties = suite.find("properties")
-    if properties is None:  # the schema has them first
+    if properties is None:  # properties must be first in the schema of JUnit
         properties = Tree.Element("properties")
         suite.insert(0, properties)
     for line in lines:
@@ -59,8 +65,11 @@ def add_notices(suite: Tree.Element, lines: Sequence[str]) -> None:
         Tree.SubElement(properties, "property", {"name": name, "value": value})
 
 
-def mend(suite: Tree.Element, cases: list[dict[str, Any]]) -> None:
-    """Adds the elements `skipped` and `error` to a suite, and their counts. Raises ValueError for other cases."""
+def add_results(suite: Tree.Element, cases: list[dict[str, Any]]) -> None:
+    """Adds the elements `skipped` and `error` to the tests of a suite, and their counts to the suite.
+
+    cases: the test cases of the report. Raises ValueError if their number differs from the suite's.
+    """
     counts = {"skipped": 0, "error": 0}
     for test, case in zip(suite.findall("testcase"), cases, strict=True):
         if case["result"] in NO_FAILURE or test.find("failure") is not None:
