@@ -38,7 +38,7 @@ def test_a_run_as_it_was_asked_for_has_no_faults(run):
 
 
 def test_no_pair_is_published(run, monkeypatch):
-    monkeypatch.setattr(checks("variables"), "MAX_ENDPOINTS", COUNT)
+    monkeypatch.setattr(checks("variables"), "MOST_ENDPOINTS", COUNT)
     there = run()
     ((result, matrix),) = zip(
         there.record["results"], evaluate(there.record, References({}), None).matrices, strict=True
