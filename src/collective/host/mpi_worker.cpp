@@ -280,7 +280,7 @@ std::optional<std::string> mpi_refusal(const CollectiveCase& wanted) {
   if (wanted.reduction == Reduction::avg && reduces(wanted.collective)) return "MPI has no reduction avg";
   if (wanted.collective == Collective::broadcast && !wanted.in_place) return "MPI broadcasts only in place";
   if (wanted.algorithm[0] != 0) return "only NCCL has a choice of algorithms";
-  if (wanted.launch != Launch::queued) return "only GPU collectives have --graph and --blocking";
+  if (wanted.launch != Launch::queued) return "--graph and --blocking apply only to GPU collectives";
   if (wanted.bytes / bytes_of(wanted.type) > INT_MAX) return "MPI counts up to 2147483647 elements";
   return std::nullopt;
 }

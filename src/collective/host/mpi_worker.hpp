@@ -9,8 +9,8 @@
 
 namespace linkmatrix {
 
-/// MPI collectives between the host memory of all ranks, by blocking calls as in applications. Only the run's deadline
-/// ends a call that hangs, so ranks are checked before each call.
+/// Creates the worker for MPI collectives between the host memory of all ranks, with blocking calls as in applications.
+/// A call that hangs ends only with the run's deadline, so the worker synchronizes the ranks before each burst.
 std::unique_ptr<CollectiveWorker> make_mpi_worker(ranks::Communicator& mpi, bool huge_pages);
 
 /// Returns one sentence on why MPI cannot run a case; nothing if it can.

@@ -54,7 +54,7 @@ Communicators::Communicators(const NcclRanks& ranks, const NcclId& id) : first_{
 
 /// NCCL reads the algorithm when a communicator is created. A communicator that is split off shares everything else
 /// with the first.
-const std::vector<ncclComm_t>& Communicators::of(const CollectiveCase& wanted) {
+const std::vector<ncclComm_t>& Communicators::get(const CollectiveCase& wanted) {
   const Forced forced{wanted.algorithm.data(), wanted.left_out};
   if (const auto known = made_.find(forced); known != made_.end()) return known->second;
   const std::vector<ncclComm_t>& base = made_.at({});

@@ -12,19 +12,19 @@
 
 namespace linkmatrix::nccl {
 
-/// Communicators of one set of ranks: one with NCCL's choices, one per forced algorithm, and one per set of excluded
-/// ranks. They are not destroyed before the end of the process, because that takes half a second.
+/// The NCCL communicators of a run: one with NCCL's own choices, and one for each forced algorithm and each set of
+/// excluded ranks. Never destroyed, because that takes half a second.
 class Communicators {
  public:
   /// Throws DeviceError if NCCL cannot start.
   Communicators(const NcclRanks& ranks, const NcclId& id);
 
-  /// Returns the communicator of every rank of this process, in order; null for an excluded rank. Created at the first
-  /// call, by all processes together.
-  const std::vector<ncclComm_t>& of(const CollectiveCase& wanted);
+  /// Returns one communicator per rank of this process, in order; null for an excluded rank. The first call for a case
+  /// creates them; all processes must make it together.
+  const std::vector<ncclComm_t>& get(const CollectiveCase& wanted);
 
  private:
-  /// Settings that force a choice of NCCL when a communicator is created.
+  /// Settings with which a communicator is created.
   struct Forced {
     std::string algorithm{};  ///< NCCL_ALGO; empty: chosen by NCCL
     RankSet left_out{};       ///< excluded ranks
@@ -32,7 +32,7 @@ class Communicators {
     std::strong_ordering operator<=>(const Forced&) const = default;
   };
 
-  int first_;
+  int first_;  ///< first rank of this process
   std::map<Forced, std::vector<ncclComm_t>> made_;
 };
 

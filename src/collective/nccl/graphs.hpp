@@ -16,24 +16,24 @@ struct GraphTraits {
 };
 using Graph = cuda::Handle<GraphTraits>;
 
-/// A rank of this process, which is one of its devices.
+/// A rank of this process: one of its devices.
 struct LocalRank {
   int number = 0, ordinal = 0;
   std::string label;
   cuda::Stream stream{};
-  std::vector<cuda::Event> moments{};  ///< when a burst begins, and when each of its samples ends
-  cuda::DeviceMemory send{}, receive{}, expected{}, wrong{};  ///< receive: all windows
+  std::vector<cuda::Event> moments{};                         ///< start of a burst, then end of each sample
+  cuda::DeviceMemory send{}, receive{}, expected{}, wrong{};  ///< receive: contains all windows
   std::uint64_t send_bytes = 0, receive_bytes = 0, expected_bytes = 0;
-  std::vector<Graph> graphs{};  ///< of a burst's samples, or one for all
+  std::vector<Graph> graphs{};  ///< one per sample of a burst, or one for all samples
 
   void use() const { cuda::use(ordinal, label); }
 };
 
-/// Adds a graph to each rank, captured from what `work` puts into all streams. Throws CudaError and the exceptions of
-/// `work`; then no stream captures any more.
+/// Captures the work that work() enqueues in the ranks' streams, and appends a graph to each rank. Throws CudaError and
+/// the exceptions of work(), after ending all captures.
 void record_graphs(std::span<LocalRank> ranks, const std::function<void()>& work);
 
-/// Launches the graph with a number in the stream of each rank.
+/// Launches graph `number` of each rank in its stream.
 void launch_graphs(std::span<const LocalRank> ranks, std::size_t number);
 
 }  // namespace linkmatrix::nccl

@@ -13,24 +13,27 @@
 
 namespace linkmatrix::nccl {
 
-/// Throws DeviceError with NCCL's text for every error, and NotAvailable if NCCL lacks the forced algorithm.
+/// Throws DeviceError with NCCL's text, or NotAvailable if NCCL lacks the forced algorithm, unless the status is
+/// success. call: name of the function.
 void check(ncclResult_t status, const char* call);
 
-/// Throws DeviceError if a communicator failed since the last call.
+/// Throws DeviceError if a communicator has reported an asynchronous error.
 void check_state(ncclComm_t communicator);
 
-/// Returns NCCL's constant for an element type or a reduction; nothing if this version has none.
+/// Returns NCCL's constant for an element type; nothing if this version of NCCL lacks the type.
 std::optional<ncclDataType_t> type_of(ElementType type);
+/// Returns NCCL's constant for a reduction.
 ncclRedOp_t operation_of(Reduction reduction);
 
-/// A rank of `all`, and where it sends from and receives into.
+/// A rank and its buffers.
 struct RankBuffers {
-  int number, all;
-  const std::byte* from;
-  std::byte* to;
+  int number, all;        ///< number of the rank, and number of all ranks
+  const std::byte* from;  ///< send buffer
+  std::byte* to;          ///< receive buffer
 };
 
-/// Puts a rank's part of a collective into its stream, inside a group of NCCL. Throws DeviceError and NotAvailable.
+/// Enqueues a rank's part of a collective in its stream, between ncclGroupStart and ncclGroupEnd. Throws DeviceError
+/// and NotAvailable.
 void begin(const CollectiveCase& wanted, const Layout& layout, const RankBuffers& rank, ncclComm_t comm,
            cudaStream_t stream);
 

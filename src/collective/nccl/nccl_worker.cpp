@@ -54,7 +54,7 @@ class NcclWorker final : public CollectiveWorker {
       if (!wanted.in_place) reserve(rank, rank.send, rank.send_bytes, window_bytes());
       if (wanted.windows > 0) reserve(rank, rank.expected, rank.expected_bytes, window_bytes());
     }
-    now_ = &communicators_.of(wanted);
+    now_ = &communicators_.get(wanted);
     gate_use_ = GateUse::not_yet;
     for (const LocalRank& rank : ranks_) {
       fill(rank, 0, {});

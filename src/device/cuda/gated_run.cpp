@@ -14,7 +14,6 @@ namespace linkmatrix::cuda {
 namespace {
 
 constexpr int attempts = 3;
-constexpr std::chrono::seconds arming_time{2};  // time until all streams wait at the gate; usually some µs
 
 class GatedRun {
  public:

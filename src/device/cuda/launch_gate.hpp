@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -10,6 +11,9 @@
 #include "device/cuda/kernels.hpp"
 
 namespace linkmatrix::cuda {
+
+/// Maximum time until all streams wait at the gate; usually some µs.
+constexpr std::chrono::seconds arming_time{2};
 
 /// Holds streams of any devices until one store of the host releases all of them together.
 ///

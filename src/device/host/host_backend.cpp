@@ -14,7 +14,6 @@
 #include "device/host/chains.hpp"
 #include "device/host/endpoint_state.hpp"
 #include "device/host/handovers.hpp"
-#include "device/host/heat.hpp"
 #include "device/host/host_facts.hpp"
 #include "device/host/jobs.hpp"
 #include "device/host/parts.hpp"

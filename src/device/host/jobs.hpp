@@ -2,12 +2,15 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/heating.hpp"
 #include "core/pattern.hpp"
 #include "device/backend.hpp"
+#include "device/host/endpoint_state.hpp"
 #include "device/host/parts.hpp"
 #include "device/host/worker.hpp"
 
@@ -57,5 +60,10 @@ Timeline timeline_of(std::span<const Job> jobs, std::size_t copies);
 
 /// Returns the comparison of each copy, summed over its parts.
 std::vector<PatternCheck> checks_of(std::span<const Job> jobs, std::size_t copies);
+
+/// Heats the first core of each available device until the deadline of `run`. flips: index of the device with a
+/// simulated bit flip. Returns one result per device. Throws TimedOut if a thread does not end.
+std::vector<Heated> heat_endpoints(std::span<HostEndpointState> endpoints, double seconds, std::optional<int> flips,
+                                   const std::shared_ptr<HostRun>& run, Deadline deadline);
 
 }  // namespace linkmatrix

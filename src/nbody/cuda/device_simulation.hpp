@@ -12,23 +12,23 @@
 
 namespace linkmatrix {
 
-/// The devices of this process, by their ordinals: the first one has part `first`.
+/// The devices of this process. Device i computes part first + i.
 struct SimulatedDevices {
   std::vector<int> ordinals;
   std::vector<std::string> labels;
   int first = 0;
 };
 
-/// Exchange of positions between processes, in both precisions.
+/// Functions that create the exchange of positions, for both precisions.
 struct Exchanges {
   std::function<std::unique_ptr<cuda::PositionExchange<float>>()> of_float;
   std::function<std::unique_ptr<cuda::PositionExchange<double>>()> of_double;
 };
 
-/// On GPUs: forces of a part's own bodies are added up while the positions of the others are still on their way.
+/// Creates a simulation on GPUs. Forces by a part's own bodies are computed while other positions are transferred.
 std::unique_ptr<Simulation> make_device_simulation(SimulatedDevices devices, Exchanges exchanges);
 
-/// The GPUs of this process: each copies its new positions to every other one.
+/// Creates the system of the GPUs of this process. Each GPU copies its new positions to all others.
 std::unique_ptr<NbodySystem> make_device_system(const NbodyOptions& options);
 
 }  // namespace linkmatrix

@@ -12,12 +12,13 @@
 
 namespace linkmatrix {
 
-/// Accelerations of the bodies [begin, end) of `places` positions, which are whole tiles.
+/// Calculates the accelerations of the bodies in slots [begin, end). places: number of slots, whole tiles.
+/// accelerations: result, starting with slot `begin`.
 template <class T>
 void add_forces(const Vector4<T>* positions, std::uint64_t places, std::uint64_t begin, std::uint64_t end,
                 Vector4<T>* accelerations);
 
-/// Moves the bodies [begin, end) of a part in batches. Throws TimedOut after the deadline.
+/// Moves the bodies in slots [begin, end). velocities, accelerations: start with slot `begin`.
 template <class T>
 void move(const Vector4<T>* before, Vector4<T>* after, std::uint64_t begin, std::uint64_t end, Vector4<T>* velocities,
           const Vector4<T>* accelerations, const Step& step) {
@@ -31,7 +32,7 @@ void move(const Vector4<T>* before, Vector4<T>* after, std::uint64_t begin, std:
   }
 }
 
-/// A part of a simulation in host memory. It has two copies of all positions: the input and the output of a step.
+/// A part of a simulation in host memory. It has two buffers with all positions: input and output of a step.
 template <class T>
 struct HostPart {
   using Bodies = std::unique_ptr<Vector4<T>[]>;
@@ -39,7 +40,7 @@ struct HostPart {
   std::array<Bodies, 2> positions;
   Bodies velocities, accelerations;
 
-  /// Called by the computing thread, because pages are placed where they are first touched.
+  /// Allocates memory and sets the initial state. Called by the computing thread, so that pages are on its NUMA node.
   void begin(const Split& split, int part) {
     const auto room = [](Bodies& bodies, std::uint64_t count) {
       if (!bodies) bodies = std::make_unique<Vector4<T>[]>(count);
@@ -53,13 +54,14 @@ struct HostPart {
   }
 };
 
-/// Returns the bytes of host memory of `parts` parts.
+/// Returns the bytes of host memory that `parts` parts need.
 std::uint64_t host_bytes(const NbodyCase& wanted, int parts);
 
-/// Throws BadInput where this machine has not so much.
+/// Throws BadInput if less host memory is available.
 void refuse_too_many_bodies(const NbodyCase& wanted, int parts);
 
-/// Moves the bodies [begin, end) of a part, some at a time; throws TimedOut where there is no time left.
+/// Makes a step of the bodies [begin, end) of part `number`, in batches. odd: whether the input is buffer 1. Throws
+/// TimedOut after the deadline.
 template <class T>
 void advance(HostPart<T>& part, const Split& split, int number, std::uint64_t begin, std::uint64_t end, bool odd,
              const Step& step, Deadline deadline) {

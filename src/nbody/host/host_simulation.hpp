@@ -8,8 +8,8 @@
 
 namespace linkmatrix {
 
-/// Simulation on the cores of this machine. Each device is a core or the cores of a NUMA node, has its own memory, and
-/// writes its new positions into the memory of the others. A case with n devices uses the first n endpoints.
+/// Creates a simulation on the cores of this machine. Each device (a core, or the cores of a NUMA node) has its own
+/// memory and writes its new positions into the memory of the others. A case with n devices uses the first n endpoints.
 std::unique_ptr<Simulation> make_host_simulation(std::vector<HostEndpointState> endpoint_states);
 
 }  // namespace linkmatrix

@@ -14,8 +14,8 @@
 
 namespace linkmatrix::ranks {
 
-/// The devices of all ranks as one back end, on rank 0. Every rank allocates its buffers, maps those of others and
-/// holds its copies behind a gate; rank 0 opens the gates together. Endpoints are the ranks, by number.
+/// The devices of all ranks as one back end, on rank 0. Endpoint i is rank i. Every rank allocates its buffers, maps
+/// the buffers of other ranks, and enqueues its copies behind a gate; then rank 0 lets all gates open together.
 class DeviceBackend final : public Backend {
  public:
   /// Keeps references to all arguments except `kind`.
@@ -52,12 +52,11 @@ class DeviceBackend final : public Backend {
   Correspondence& ranks_;
   const Machine& machine_;
   cuda::HandleKind kind_;
-  std::map<BufferName, NamedBuffer> made_;
+  std::map<BufferName, NamedBuffer> made_;                      ///< allocated buffers
   std::set<std::pair<int, BufferName>> opened_;                 ///< opened buffers: opening rank and owner
   std::map<std::pair<int, BufferName>, std::string> unopened_;  ///< buffers that could not be opened, with the reason
   std::map<int, std::string> failed_;                           ///< ranks whose device failed, with the reason
-  std::set<int> short_of_memory_;  ///< failed ranks with too little memory although other ranks have enough, so another
-                                   ///< process holds memory
+  std::set<int> short_of_memory_;  ///< failed ranks that have less memory than other ranks, because of other processes
 };
 
 }  // namespace linkmatrix::ranks

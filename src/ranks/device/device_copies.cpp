@@ -11,8 +11,7 @@ namespace {
 
 using namespace cuda;
 
-constexpr double latest_opening = 0.1;          // maximum wait in seconds; a longer wait means different clocks
-constexpr std::chrono::seconds arming_time{2};  // time until all streams wait at the gate; usually some µs
+constexpr double latest_opening = 0.1;  // maximum wait in seconds; a longer wait means different clocks
 
 /// Polls without sleeping, because a sleeping rank would open its gate late.
 void wait_until(double time) {

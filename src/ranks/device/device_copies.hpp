@@ -11,15 +11,15 @@
 
 namespace linkmatrix::ranks {
 
-/// Executes a rank's part in copies between devices of ranks, ordered by rank 0's DeviceBackend, with the streams,
-/// gates and kernels of a single process. For other ranks only the mapped buffers are used.
+/// Executes the orders of rank 0's DeviceBackend on one rank, with the streams, gates and kernels of the cuda back end.
+/// The endpoint states of other ranks contain only their mapped buffers.
 class DeviceCopies {
  public:
-  /// device: device of this rank.
+  /// rank, ranks: number of this rank, and number of all ranks. device: endpoint of this rank.
   DeviceCopies(int rank, int ranks, const Endpoint& device);
 
-  /// Executes one order. Throws BadInput, DeviceError or TimedOut; after the latter two this object must not be used
-  /// again.
+  /// Executes one order. Throws BadInput, DeviceError and TimedOut. After DeviceError or TimedOut the object must not
+  /// be used again.
   DeviceAnswer perform(const DeviceOrder& order);
 
  private:
@@ -44,11 +44,11 @@ class DeviceCopies {
   cuda::CopyWork work_{endpoint_states_, {}};
   cuda::LaunchGate gate_;
   std::vector<Copy> copies_;          ///< copies of this device behind the gate
-  std::vector<std::size_t> numbers_;  ///< their numbers in the run
+  std::vector<std::size_t> numbers_;  ///< for each of `copies_`: its number in the run
   std::vector<cuda::PlacedCopy> placed_;
   std::vector<double> enqueue_seconds_;
-  bool held_ = false;  ///< whether all waited at the gate before it opened
-  bool armed_ = false;
+  bool held_ = false;   ///< whether all streams waited at the gate before it opened
+  bool armed_ = false;  ///< whether copies are enqueued behind the gate
 };
 
 }  // namespace linkmatrix::ranks

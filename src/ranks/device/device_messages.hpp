@@ -13,10 +13,9 @@
 
 namespace linkmatrix::ranks {
 
-/// Messages of rank 0 and the ranks on copies between their devices: plain data and lists, sent as bytes between
-/// programs of one build.
+// Messages between rank 0 and the ranks about copies between their devices, serialized by Packer.
 
-/// Steps, in the order of use.
+/// Tasks, in the order of use.
 enum class DeviceTask : int {
   close,     ///< unmap the named buffers of other ranks, which will be reallocated
   reserve,   ///< allocate the named buffers; the answer contains their handles
@@ -30,7 +29,7 @@ enum class DeviceTask : int {
 
 enum class Role : int { source, destination };
 
-/// A buffer of an endpoint. Endpoints have the numbers of their ranks.
+/// Identifies a buffer. endpoint: number of its rank.
 struct BufferName {
   int endpoint = 0;
   Role role = Role::source;
@@ -56,18 +55,18 @@ struct DeviceOrder {
   std::uint64_t seed = 0;
   double open_at = 0;     ///< time of opening the gate, on the node's steady clock in seconds; 0: immediately
   double time_limit = 0;  ///< seconds
-  std::vector<NumberedCopy> copies{};  ///< copies with a part of this rank
+  std::vector<NumberedCopy> copies{};  ///< copies in which this rank takes part
   std::vector<NamedBuffer> buffers{};
 };
 
-/// Result of a copy that this rank's device made or received.
+/// Result of a copy in which this rank takes part.
 struct CopyReport {
   std::size_t number = 0;
   CopyTime time{};
   PatternCheck check{};
 };
 
-/// Buffer of another rank that this rank's device cannot access.
+/// A buffer of another rank that this rank's device cannot access.
 struct UnopenedBuffer {
   BufferName name;
   std::array<char, 160> why{};
@@ -75,7 +74,7 @@ struct UnopenedBuffer {
 
 struct DeviceAnswer {
   double opened = 0;       ///< time of opening, on the node's steady clock in seconds
-  double uncertainty = 0;  ///< maximum difference of the opening time between streams, in seconds
+  double uncertainty = 0;  ///< LaunchGate::uncertainty
   bool timed_out = false;  ///< whether the gate or a flag timed out, so that times are invalid
   std::vector<CopyReport> copies{};
   std::vector<NamedBuffer> buffers{};

@@ -9,20 +9,19 @@
 
 namespace linkmatrix::ranks {
 
-/// Returns the type of handles that a transport uses to share memory; ipc for transports that need none.
+/// Returns the type of handles by which a transport shares memory; HandleKind::ipc for transports without handles.
 cuda::HandleKind kind_of(Transport sharing);
 
-/// Returns the CUDA functions of this build.
+/// Returns the functions for ranks that measure device memory.
 DeviceSupport device_support();
 
-/// Creates the answers of a rank to questions of rank 0. label: of the rank's device.
+/// Creates the function that answers rank 0's questions. ordinal, label: device of the rank.
 using MakeDeviceAnswerer = std::function<Answerer(Communicator& mpi, int ordinal, const std::string& label)>;
 
-/// Returns the functions of ranks with one device each that exchange only their answers to rank 0.
+/// Returns the functions for ranks with one device each that only answer questions of rank 0.
 DeviceSupport answering_devices(MakeDeviceAnswerer make);
 
-/// Prepares CUDA before MPI starts, because MPI may make the first call to the driver. Each rank may see one GPU, and
-/// copies to and from the GPUs of all ranks.
+/// Calls request_queues() for `ranks` devices. Call it before MPI starts, because MPI may call the driver.
 void expect_devices(int ranks);
 
 }  // namespace linkmatrix::ranks

@@ -10,22 +10,24 @@
 
 namespace linkmatrix::ranks {
 
-/// Messages that a device writes into the mapped memory of another rank: by its copy engine, or for round trips by a
-/// kernel that also waits for the answer, without the host.
+/// Transfers by which a device writes into the mapped memory of another rank. Bandwidths use the copy engine. Round
+/// trips use a kernel that writes and waits for the answer, without the host.
 class DirectTransfers {
  public:
-  /// Keeps references. The endpoint state is this rank's.
+  /// Keeps references. endpoint_state: of this rank's device.
   DirectTransfers(Communicator& mpi, cuda::EndpointState& endpoint_state)
       : mpi_{mpi}, endpoint_state_{endpoint_state} {}
 
-  /// Returns the additional bytes that a destination needs after the messages.
+  /// Bytes that a destination needs in addition to the messages.
   static constexpr std::uint64_t extra_bytes = 16;
 
   /// Unmaps memory of other ranks.
   void forget() { opened_.clear(); }
 
-  /// Sends the `generation`-th destination to the other rank, and maps the other's.
+  /// Sends the handle of `destination` to the other rank, and maps the other rank's destination. generation: number of
+  /// the allocation, so that an unchanged destination stays mapped.
   void connect(const Exchange& x, const cuda::SharedMemory& destination, int generation);
+  /// See Payload::transfer.
 
   StepTimes transfer(const Exchange& x, const std::byte* source, const cuda::SharedMemory& destination);
 

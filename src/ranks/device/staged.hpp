@@ -13,10 +13,10 @@
 
 namespace linkmatrix::ranks {
 
-constexpr std::uint64_t piece_bytes = 4 * 1024 * 1024;  // long enough that a copy's start costs little …
-constexpr int pieces = 6;                               // … and enough of them that neither end waits
+constexpr std::uint64_t piece_bytes = 4 * 1024 * 1024;  // large, so that the start of a copy costs little
+constexpr int pieces = 6;                               // enough that neither side waits for a free piece
 
-/// Pinned host memory in pieces, which two processes of a node can share.
+/// Pinned host memory of `pieces` pieces. Two processes of a node can share it.
 class StagingBuffer {
  public:
   static StagingBuffer make(const std::string& where);
@@ -42,11 +42,12 @@ class StagingBuffer {
   cuda::Registration pinned_;  ///< destroyed before the memory
 };
 
-/// One direction of a staged transfer: `messages` equal messages of `bytes`, piece by piece through host memory. The
-/// copy from one device, the transfer between ranks and the copy to the other device overlap.
+/// One direction of a staged transfer: `messages` messages of `bytes` bytes each, in pieces through host memory. The
+/// copy from the device, the transfer between ranks and the copy to the other device overlap.
 ///
-/// Inside a node both ranks use one buffer, and exchange which pieces are full and free. Between nodes MPI transfers
-/// the pieces. `step` does the possible work and never waits.
+/// Inside a node both ranks use one StagingBuffer and tell each other which pieces are full or free. Between nodes MPI
+/// sends the pieces. StagedSender::step() and StagedReceiver::step() do the possible work and never wait; call them
+/// until done().
 struct Stage {
   Communicator& mpi;
   const std::string& where;
@@ -89,7 +90,7 @@ class StagedSender {
   const StagingBuffer& buffer_;
   const std::byte* source_;
   Flight& flight_;
-  std::uint64_t copying_ = 0, sending_ = 0, free_ = 0;  ///< number of pieces in each state
+  std::uint64_t copying_ = 0, sending_ = 0, free_ = 0;  ///< pieces that were copied, sent, and are free again
   MPI_Request answer_ = MPI_REQUEST_NULL;
   char word_ = 0;
 };

@@ -9,7 +9,8 @@
 
 namespace linkmatrix {
 
-/// Returns the functions of ranks with one GPU each. answerer: creates the answers of a rank from its simulation.
+/// Returns the functions for ranks with one GPU each. answerer: creates the function that answers rank 0's questions
+/// with a rank's simulation.
 ranks::DeviceSupport nbody_rank_support(std::function<ranks::Answerer(std::unique_ptr<Simulation>)> answerer);
 
 }  // namespace linkmatrix
