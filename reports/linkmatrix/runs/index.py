@@ -223,14 +223,11 @@ class Index(Tables):
         )
         found: Counter[tuple[str, ...]] = Counter()
         for _, same in groupby(rows, key=lambda row: row[0]):
-            runs = ((seen, self.clean_scopes_in(clean)) for _, seen, clean in same)
-            good = [
-                seen
-                for seen, clean in runs
-                if all(scopes <= clean.get(name, set()) for name, scopes in devices.items())
-            ]
-            if good:
-                found[tuple(sorted({one.driver for _, one in self.sightings_in(good[0])}))] += 1
+            for _, seen, clean_set in same:
+                clean = self.clean_scopes_in(clean_set)
+                if all(scopes <= clean.get(name, set()) for name, scopes in devices.items()):
+                    found[tuple(sorted({one.driver for _, one in self.sightings_in(seen)}))] += 1
+                    break  # reports with the same start count once
         return found
 
     def node_numbers(self, nodes: Iterable[str]) -> set[int]:
@@ -307,17 +304,9 @@ class Index(Tables):
         found: set[str] = set()
         for one in suspects:
             nodes = self.nodes_sharing_parts(self.node_numbers([one.node]))
-            rows = self.connection.execute(
-                f"SELECT name FROM flagged JOIN reports ON report = reports.id WHERE node IN ({sql_list(nodes)})"
-                " AND began >= ?",
-                (one.since,),
-            )
-            found |= {name for (name,) in rows}
-            rows = self.connection.execute(
-                f"SELECT name, clean FROM devices JOIN reports ON report = reports.id WHERE node IN ({sql_list(nodes)})"
-                " AND began >= ?",
-                (one.since,),
-            )
+            chosen = f"JOIN reports ON report = reports.id WHERE node IN ({sql_list(nodes)}) AND began >= ?"
+            found |= {name for (name,) in self.connection.execute(f"SELECT name FROM flagged {chosen}", (one.since,))}
+            rows = self.connection.execute(f"SELECT name, clean FROM devices {chosen}", (one.since,))
             wanted = set(one.scopes)
             found |= {
                 name for name, clean in rows if any(map(wanted.intersection, self.clean_scopes_in(clean).values()))
