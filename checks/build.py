@@ -263,7 +263,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
             return
         self.prebuild_cmds += shared_build.shared_lock_commands(folder)
         self.build_system = CustomBuild()
-        self.build_system.commands = shared_build.copied(folder, self.programs)
+        self.build_system.commands = shared_build.copy_commands(folder, self.programs)
 
     def build_in(self, folder):
         """Sets the build folder and its commands. Raises BadInput if this user has no write access."""

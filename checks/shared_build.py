@@ -75,8 +75,8 @@ def wait(folder, options=""):
     return [f"flock {options}--timeout {LOCKED_SECONDS} 9 || {{ echo {shlex.quote(busy)} >&2; false; }}"]
 
 
-def copied(folder, programs):
-    """Shell commands that copy finished programs into prefix/bin."""
+def copy_commands(folder, programs):
+    """The shell commands that copy finished programs into prefix/bin."""
     files = " ".join(shlex.quote(str(folder / name)) for name in programs)
     return ["rm -rf prefix", "mkdir -p prefix/bin", f"cp {files} prefix/bin/"]
 

@@ -166,7 +166,7 @@ def test_the_page_has_whole_days_and_its_text_is_text(covered):
 
 def test_a_partition_without_runs_is_bad_input(covered):
     covered.add(1, "n1", partition="alpha:other")
-    with pytest.raises(BadInput, match="no stored run is of alpha:gpu"):
+    with pytest.raises(BadInput, match="there is no stored run of alpha:gpu"):
         covered.look()
 
 

@@ -116,7 +116,7 @@ def test_without_its_file_there_is_incomplete(make_record, tmp_path, capsys, bro
         (lambda one: one["cells"]["classes"][0].update(link_class="PIX"), "'PIX' is not one of"),
         (lambda one: one["cells"]["classes"].append(one["cells"]["classes"][0]), "occurs twice"),
         (lambda one: one.update(complete=False), "'complete' is False"),
-        (lambda one: one.update(columns=one["columns"][::-1]), "need equal rows and columns"),
+        (lambda one: one.update(columns=one["columns"][::-1]), "need identical lists of rows and columns"),
         (lambda one: one.update(values=[[1.0]]), "does not allow"),
         (lambda one: one.pop("cells"), "required property"),
         (lambda one: one["cells"].pop("classes"), "required property"),

@@ -176,7 +176,7 @@ def test_where_half_of_the_cells_are_slow_nobody_is_named():
     (said,) = told(RING, half)
     assert said == (
         "40 of 80 cells are slower than the fastest: a sampled matrix cannot attribute so many; measure the"
-        " full matrix, at least of some endpoints"
+        " full matrix, or the full matrix of some endpoints"
     )
     assert "too many" not in "".join(told(RING, half[1:]))
 

@@ -213,7 +213,7 @@ def test_the_page_has_one_chart_of_all_sweeps_with_published_ones(make_record, w
     assert (out / "messages.png").read_bytes().startswith(b"\x89PNG")
     drawn = (out / "messages.svg").read_text(encoding="utf-8")
     assert drawn.count("legend") >= 1 and "bandwidth by bytes" not in drawn
-    assert "bandwidth (GB/s) by bytes of a message" in (out / "report.html").read_text(encoding="utf-8")
+    assert "bandwidth (GB/s) by message size in bytes" in (out / "report.html").read_text(encoding="utf-8")
     assert "no published system 'nowhere'" in linkmatrix.err(*options[:4], "--against", "nowhere")
     errors = linkmatrix.err(*options[:3], tmp_path / "none", "--against", "h800")
     assert "--against h800: the run and this system have no sweep of message sizes in common" in errors

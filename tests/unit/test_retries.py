@@ -44,7 +44,7 @@ def before_a_pass(machine, reference_folder, first, lose=lambda case: None):
 def test_retries_are_counted_and_shown(machine):
     machine.prepare("pass", attempts=2)
     code, out = machine.run("--retries", "1")
-    assert "--max-retries=1" in machine.commands()[0] and "1 retry, of intranode_p2p %testcase=0: " in out
+    assert "--max-retries=1" in machine.commands()[0] and "1 retry of intranode_p2p %testcase=0: " in out
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from ..site import machine, partitions
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """The options of `detect`."""
+    """Adds the options of `detect` to its parser."""
     command.add_argument("--system", metavar="NAME", help="name of the system (default: the host name)")
     command.add_argument(
         "--partition", metavar="NAME", help="name of the partition (default: gpu or cpu; for a cluster: all partitions)"

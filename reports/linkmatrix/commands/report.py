@@ -113,7 +113,7 @@ def draw_curves(judged: list[Judged], folder: Path, written: list[Path]) -> list
         record = one.test.record
         groups: dict[tuple[str, str], list[collectives.Curve]] = {}
         for curve in collectives.curves_of(record) if record is not None else []:
-            if not curve.is_of_messages:
+            if not curve.is_point_to_point:
                 groups.setdefault((curve.axis, curve.unit), []).append(curve)
         for (axis, _), group in groups.items():
             pictures = charts.draw_curves(record, group, one.matrices)
@@ -136,7 +136,7 @@ def draw_sizes(
     for table in by_size.tables(judged):
         pictures = charts.draw_sizes(table, others.get(table.title), next(iter(headings), ""))
         written.extend(plot.save(pictures, folder, free_name("messages", written)))
-        drawn.append((f"{table.title} by bytes of a message", pictures["png"]))
+        drawn.append((f"{table.title} by message size in bytes", pictures["png"]))
     return drawn
 
 

@@ -124,7 +124,7 @@ def prefixes_before_heads(lines: Sequence[str], is_head: IsHead) -> list[re.Patt
 
 
 def nested_prefixes(line: str, is_head: IsHead, most: int) -> Iterator[tuple[re.Pattern[str], ...]]:
-    """Yield at most one sequence of prefixes, the outermost first, after which the rest of a line is a head line.
+    """Yields the patterns of the prefixes of a line, the outermost first, if a head line follows them; else nothing.
 
     most: the maximum number of prefixes.
     """

@@ -119,9 +119,10 @@ class MatrixVerdict:
         return f"the {' or the '.join(sorted(found))}"
 
     def axis_medians(self) -> tuple[list[float], list[float]]:
-        """(the median of `worse` of each row, and of each column).
+        """(median deviation of each row, median deviation of each column), as fractions; slow is positive.
 
-        If the cells are in a file: the deviations of the record's medians of rows and columns from `level`.
+        A matrix in memory has the deviation `worse` of each cell. For a matrix whose cells are in a file, the record
+        contains the medians of rows and columns; their deviations are relative to `level`.
         """
         if self.whole is not None:
             known = np.where(np.isfinite(self.whole.worse), self.whole.worse, np.nan)
@@ -320,7 +321,7 @@ def judge_matrix(
 def missing_cells(
     matrix: Matrix, expected: Expected, wanted: Mapping[Pair, Any], whole: Judged | None
 ) -> dict[Pair, CellVerdict]:
-    """{pair: INCOMPLETE verdict} of the wanted pairs that the matrix lacks or that its test case leaves out."""
+    """{pair: INCOMPLETE verdict}, for each wanted pair that the matrix does not contain or that was not measured."""
     rows, columns = ({label: at for at, label in enumerate(labels)} for labels in (matrix.rows, matrix.columns))
     missing = {}
     for pair in wanted:

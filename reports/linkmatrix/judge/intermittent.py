@@ -121,9 +121,9 @@ def find_slow_samples(record: Mapping[str, Any], result: Result) -> SlowSamples 
 
 
 def delayed_by_host(record: Mapping[str, Any], result: Result) -> np.ndarray:
-    """Mask (rows × columns) of the cells whose samples the operating system of the node delays.
+    """Mask (rows × columns) of the cells whose samples can be slow because the operating system delays a CPU.
 
-    CPUs copy their data inside a node, or start and time each of their copies (staged copies, one after the other).
+    A CPU copies the data of these cells inside a node, or starts and times each copy (staged copies).
     """
     classes = np.array(result["link_class"], dtype=str)
     if result["timing"] == STARTED_BY_HOST:
@@ -329,5 +329,5 @@ def ordinary_power(prior: Prior, cells: int, samples: int = QUICK_SAMPLES) -> fl
 
 
 def chance_unseen(share: float, samples: int = QUICK_SAMPLES) -> float:
-    """The probability that a cell has no slow sample. share: of slow samples."""
+    """The probability that no sample of a cell is slow. share: expected fraction of slow samples."""
     return math.pow(1 - share, samples)

@@ -33,11 +33,11 @@ MEANINGS = {
         "inside the reference, but the median is uncertain, some samples are slow, or the cell is slower than its"
         " link class"
     ),
-    Verdict.NOT_JUDGED: "measured and verified, but no reference describes the measurement",
+    Verdict.NOT_JUDGED: "measured and verified, but there is no valid reference to compare with",
     Verdict.DISTURBED: "another process used the node, and a cell is slow or intermittent",
     Verdict.INCOMPLETE: "the run began, and a cell, table, reference, test or rank is missing",
     Verdict.FAIL: (
-        "outside the reference, wrong data, intermittent, more than the path can carry, path changed, or endpoint lost"
+        "value outside its reference, wrong data, intermittent link, impossible value, changed path, or lost endpoint"
     ),
 }
 BASELINE = "linkmatrix baseline"

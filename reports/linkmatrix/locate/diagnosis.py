@@ -183,7 +183,7 @@ class SearchResult:
 
 
 def search_matrix(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> SearchResult:
-    """Searches the faulty components of a matrix in memory."""
+    """Searches a matrix in memory for faulty components."""
     unreferenced, whole = not matrix.compared, matrix.whole
     assert whole is not None
     classes, names = classes_of(matrix.matrix)

@@ -239,7 +239,7 @@ def unresolved_sentences(
     if slow.sum() >= TOO_MANY * len(slow):
         yield (
             f"{total} are slower than the fastest: a sampled matrix cannot attribute so many; measure the"
-            " full matrix, at least of some endpoints"
+            " full matrix, or the full matrix of some endpoints"
         )
         return
     ends = CellEnds(

@@ -28,13 +28,13 @@ MAX_EQUIVALENT = 3  # components that fit the same cells
 
 
 class Words(NamedTuple):
-    """The parts of the sentence about a kind of finding.
+    """The parts of the sentence about one kind of finding, in the order of the sentence.
 
-    head: the component, before the deviation.
-    every: added if every cell of the component is slow.
-    tail: added if all cells that another cause would make slow are fine.
-    suspect: the advice.
-    cells: the cells of the component, after the word "cells".
+    head: the component, before the deviation: "gpu3 sends".
+    every: added if every cell of the component is slow: " to every peer".
+    tail: added if the cells that would also be slow with another cause are fine: ", receives fine".
+    suspect: the advice: "check its egress".
+    cells: names the component's cells in other sentences, after the word "cells": "that gpu3 sends".
     """
 
     head: str

@@ -226,7 +226,10 @@ class Sharing:
 
     @property
     def narrow(self) -> list[int]:
-        """The switches of several nodes that lose clearly more than the median switch."""
+        """The leaf switches with too little uplink bandwidth: they lose clearly more than the median switch.
+
+        Only switches that connect two or more measured nodes.
+        """
         every = np.array(list(self.losses.values()))
         sigma = noise.robust_sigma(every)
         least = self.usual - max(noise.LEAST_GROUP_DEVIATION, MIN_SIGMAS * sigma)

@@ -115,7 +115,7 @@ def check_matchings(result: Mapping[str, Any]) -> None:
     if not has_matchings(result):
         return
     if result["rows"] != result["columns"]:
-        raise BadInput(f"{name}: matchings need equal rows and columns")
+        raise BadInput(f"{name}: matchings need identical lists of rows and columns")
     unknown = set(result["matchings"]["open"]) - set(result["rows"])
     if unknown:
         raise BadInput(f"{name}.matchings.open: {min(unknown)} is not a row of the matrix")

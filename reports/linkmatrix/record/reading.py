@@ -31,7 +31,7 @@ SCHEMA = "linkmatrix.record/2"
 EARLIER = "linkmatrix.record/1"  # schema of development versions
 SCHEMA_FILE = Path(__file__).with_name("record.schema.json")
 MOST_BYTES = 256 * 1024 * 1024  # a record with a matrix of 1024 × 1024 is below 150 MB
-REMEDY = "measure again, the file is damaged or not a record"
+REMEDY = "the file is damaged or not a record; measure again"
 TOPOLOGY_MAPS = ("link_class", "links", "peer_access", "min_path")
 CELL_MAPS = ("values", "status", "low", "high", "samples", "converged", "link_class", "limit")
 TIME_MAPS = ("round", "began", "ended")  # null if unknown
@@ -226,11 +226,11 @@ def check_outcome(record: Record) -> None:
     measured = {result["testcase"] for result in record["results"]}
     missing = [name for name in record["expected"] if name not in measured]
     if missing:
-        raise BadInput(f"'result' is PASS, and {missing[0]} was not measured")
+        raise BadInput(f"'result' is PASS, but {missing[0]} was not measured")
     for result in record["results"]:
         if not result["complete"] or result["verified"] is False:
             state = "not complete" if not result["complete"] else "not all verified"
-            raise BadInput(f"'result' is PASS, and {result['testcase']} is {state}")
+            raise BadInput(f"'result' is PASS, but {result['testcase']} is {state}")
 
 
 def check_labels(record: Record) -> None:
@@ -284,7 +284,7 @@ def check_external(result: dict[str, Any]) -> None:
     """Raises BadInput for contradictory summaries of a result whose cells are in a file. The file is read later."""
     name, cells, endpoints = result["testcase"], result["cells"], len(result["rows"])
     if result["rows"] != result["columns"]:
-        raise BadInput(f"{name}: cells in a file need equal rows and columns")
+        raise BadInput(f"{name}: cells in a file need identical lists of rows and columns")
     if len(set(cells["statuses"])) != len(cells["statuses"]) or len(cells["counts"]) != len(cells["statuses"]):
         raise BadInput(f"{name}.cells: statuses and counts differ in length, or a status occurs twice")
     counts = dict(zip(cells["statuses"], cells["counts"], strict=True))

@@ -270,7 +270,10 @@ LATENCY = Floor(0.25, 0.20)
 
 
 def cell_carrier(result: Mapping[str, Any], link_class: str, backend: str = "") -> Carrier:
-    """The carrier of a result's cells of a link class. backend: the back end of the record, "" if unknown."""
+    """The hardware that transfers the data of a result's cells of a link class.
+
+    backend: the back end of the record; "" if unknown.
+    """
     of_ranks = result["memory"] == "host" and result["engine"] == "mpi"
     if link_class == "NET":
         return Carrier.NETWORK if of_ranks else Carrier.FABRIC

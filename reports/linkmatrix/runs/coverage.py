@@ -119,7 +119,7 @@ def coverage(
     if known is not None:
         members = {short(node): (node, away) for node, away in known.items()}
     if not members:
-        raise BadInput(f"no stored run is of {partition}: measure it first, as linkmatrix run --mode=sweep does")
+        raise BadInput(f"there is no stored run of {partition}: measure it first, with linkmatrix run --mode=sweep")
     complete = index.states(partition, {node: tested[short(node)] for node in states if short(node) in tested})
     changed = noted_repairs(written, tested, states) | node_changes(states, complete)
     tried = {short(node): then for node, then in index.times_tried(partition, until).items()}

@@ -60,7 +60,7 @@ class Index(Tables):
         ]
 
     def disturbance_streaks(self) -> dict[str, str]:
-        """{node: a sentence} of the nodes with a cell that was DISTURBED several times (`known_good.streaks`)."""
+        """{node: why it cannot be judged} of the nodes with a cell that was DISTURBED several times in a row."""
         rows = self.connection.execute(
             "SELECT node, started, run, cases, disturbed FROM tests WHERE run != 0 AND node IN"
             " (SELECT node FROM tests WHERE disturbed NOT IN (SELECT id FROM sets WHERE content = '[]'))"

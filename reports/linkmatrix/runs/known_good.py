@@ -185,7 +185,7 @@ def disturbed_cells(one: Judged) -> dict[str, list[Cell]]:
 
 
 def streak_sentences(tests: Iterable[Measured]) -> dict[str, str]:
-    """{node: a sentence} of the nodes with a cell for which `streaks` has a sentence.
+    """{node: why it cannot be judged} of the nodes with a cell for which `streaks` has a sentence.
 
     The names of nodes are compared without their domains.
     """

@@ -36,7 +36,7 @@ class Note(NamedTuple):
     by: str
 
     def sentence(self) -> str:
-        """ "2026-11-20 10:00 repair of n12/slot 3: cable reseated (noted by eva)"."""
+        """The note as text: "2026-11-20 10:00 repair of n12/slot 3: cable reseated (noted by eva)"."""
         objects = [*([f"part {self.part}"] if self.part else []), *(slot_name(place) for place in self.places)]
         of_objects = f" of {' and '.join(objects)}" if objects else ""
         text = f": {self.text}" if self.text else ""

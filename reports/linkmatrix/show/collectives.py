@@ -261,8 +261,8 @@ class Curve:
         return self.results[0]["unit"]
 
     @property
-    def is_of_messages(self) -> bool:
-        """Whether the curve is of messages between ranks. The curves of messages of a run share a chart."""
+    def is_point_to_point(self) -> bool:
+        """Whether the curve shows point-to-point messages between ranks. All such curves of a run share a chart."""
         result = self.results[0]
         return self.axis == "size_bytes" and result["engine"] == "mpi" and not is_collective(result)
 

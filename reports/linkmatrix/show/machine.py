@@ -76,7 +76,7 @@ class Group(NamedTuple):
 
 
 class Socket(NamedTuple):
-    """A NUMA node. number: None if unknown."""
+    """A NUMA node in the drawing of a machine. number: its NUMA number; None if unknown."""
 
     number: int | None
     groups: tuple[Group, ...]

@@ -196,7 +196,10 @@ def drawn_matrices(analysis: Analysis) -> list[tuple[Judged, Result, MatrixVerdi
 
 
 def fleet_table(entries: list[nodes.Entry], drawn: int) -> dict[str, Any]:
-    """The values of the table nodes × test cases. drawn: number of drawn matrices."""
+    """The values for the page's table with a row per node and a column per test case.
+
+    drawn: number of drawn matrices.
+    """
     names, rows = nodes.by_node(entries)
     return {
         "names": names,

@@ -27,7 +27,7 @@ ALWAYS = ("/usr/bin", "/bin")
 
 
 def search_path() -> str:
-    """$PATH after the activation of the virtual environment: with its folders in front."""
+    """$PATH as activating the virtual environment sets it: the folders of the environment come first."""
     known = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join([*(folder for folder in environment_folders() if folder not in known), *known])
 
