@@ -175,7 +175,7 @@ def test_no_reason_ends_without_words(reason, text):
 
 
 def test_what_an_mpi_cannot_do_is_told_from_what_went_wrong():
-    window = "this MPI makes no window for one-sided transfers over the network it has chosen"
+    window = "this MPI cannot create a window for one-sided transfers over its selected network"
     said = f"p2p_matrix: --testcase rank_to_rank_put_latency_mpi cannot run here: n1:rank0: {window}: leave them out\n"
     assert endings.unsupported_reason(f"Warning\n{said}mpirun detected") == f"not possible here: {window}"
     assert endings.unsupported_reason("p2p_matrix: n1:rank0: 77 wrong bytes arrived\n") == ""

@@ -53,7 +53,7 @@ expect 1 "wrong data of puts both ways" --testcase rank_to_rank_put_bidirectiona
 export OMPI_MCA_osc='^rdma,sm,pt2pt,ucx,monitoring'
 expect 2 "puts by name, where the MPI has none, before anything is measured" \
   --testcase rank_to_rank_latency_mpi,rank_to_rank_put_latency_mpi
-says 'rank_to_rank_put_latency_mpi cannot run here: .*this MPI makes no window'
+says 'rank_to_rank_put_latency_mpi cannot run here: .*this MPI cannot create a window'
 ! grep -q '^verified:' "$work/out" || fail "nothing is measured that ends in a refusal"
 expect 0 "a suite without its puts, where the MPI has none" --suite full --size 1KiB
 [ "$(grep -c '^verified: ' "$work/out")" -eq 3 ] || fail "the other three test cases of one node can run"

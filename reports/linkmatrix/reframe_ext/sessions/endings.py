@@ -45,7 +45,7 @@ NO_BINDING = re.compile(r"^srun: cluster configuration lacks support for cpu bin
 OURS = re.compile(rf"(?:{'|'.join(PROGRAMS)}|adapter_rank): ")
 #: The message of p2p_matrix about an MPI without one-sided transfers over its network.
 NOT_HERE = re.compile(
-    r"^p2p_matrix: (?:--testcase \S+ cannot run here: )?(?:\S+: )?(this MPI makes no window [^:]*)", re.MULTILINE
+    r"^p2p_matrix: (?:--testcase \S+ cannot run here: )?(?:\S+: )?(this MPI cannot create a window [^:]*)", re.MULTILINE
 )
 
 #: {text in the output of ranks without PMI: sentence}. Ranks print concurrently, so the whole sentence may be garbled.
