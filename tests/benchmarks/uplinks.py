@@ -142,7 +142,7 @@ def alarms(machine: Machine, runs: int) -> tuple[int, int]:
         inside = class_deviations(bench.record, result, run.values, bench.layout.classes, bench.names.classes).deviation
         for way, deviation in enumerate((held, inside)):
             at_once = shared_bottleneck.uplink_sharing(deviation, bench.layout, result, None)
-            count[way] += bool(at_once and at_once.narrow)
+            count[way] += bool(at_once and at_once.narrow_switches)
     return count[0], count[1]
 
 

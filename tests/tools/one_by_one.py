@@ -130,5 +130,5 @@ def verdict_of(result, name, at, reference, table, middle, path):
         warning = f"{name} is too noisy: the {sure} of its median, {between}, crosses the slowest allowed value"
     elif behind > max(STRAGGLER_LIMITS[unit], (high - low) / value, tolerance / 4):
         found = f"{name} {quantity(value, unit)} is {100 * behind:.1f} % worse"
-        warning = f"{found} than its link class, relative to the references"
+        warning = f"{found} than its link class, each value relative to its reference"
     return CellVerdict(Verdict.WARN if warning else Verdict.PASS, warning, value, reference, deviation)

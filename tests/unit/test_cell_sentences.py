@@ -93,7 +93,7 @@ OTHERS = "pid 9 ran"
         (
             "straggling",
             {},
-            "gpu2->gpu5 356.40 GB/s is 5.0 % worse than its link class, relative to the references",
+            "gpu2->gpu5 356.40 GB/s is 5.0 % worse than its link class, each value relative to its reference",
         ),
         (
             "in_part",

@@ -170,7 +170,7 @@ def below_class(cell: Cell) -> str:
 def straggling(cell: Cell) -> str:
     """The lag of a cell behind its link class; see `expected.class_lag`."""
     value = f"{name(cell.pair)} {quantity(cell.value, cell.unit)}"
-    return f"{value} is {100 * cell.lag:.1f} % worse than its link class, relative to the references"
+    return f"{value} is {100 * cell.lag:.1f} % worse than its link class, each value relative to its reference"
 
 
 def in_part(cell: Cell) -> str:

@@ -83,7 +83,7 @@ def explain(
         return
     unknown = [f"{one.result['testcase']} has no verdict ({one.unknown})" for one in judged if one.unknown]
     if unknown:
-        yield f"unknown whether its links explain this: {'; '.join(units.first(unknown, MAX_LINES))}"
+        yield f"it is unknown whether its links explain this: {'; '.join(units.first(unknown, MAX_LINES))}"
     elif slow_pairs:
         worst = max(slow_pairs, key=lambda one: one.deficit)
         yield (

@@ -225,7 +225,7 @@ class Sharing:
         return self.usual < -np.log(MIN_RATIO) and float(np.mean(alike)) >= MIN_ALIKE
 
     @property
-    def narrow(self) -> list[int]:
+    def narrow_switches(self) -> list[int]:
         """The leaf switches with too little uplink bandwidth: they lose clearly more than the median switch.
 
         Only switches that connect two or more measured nodes.
@@ -320,7 +320,7 @@ def narrow_uplinks(
     if alone is not None:
         slow_alone = np.isfinite(alone) & (alone < -np.log1p(np.nan_to_num(seen.limit)))
     findings, explained = [], np.zeros(one.crossing.shape, dtype=bool)
-    for leaf in one.narrow:
+    for leaf in one.narrow_switches:
         cells = one.cells(leaf, layout)
         x, shift = seen.deviation[cells], one.losses[leaf] - one.usual
         evidence = float(x.sum() ** 2 / (2 * (seen.sigma[cells] ** 2).sum()))
@@ -346,6 +346,6 @@ def sharing_sentences(one: Sharing, leaves: Sequence[str]) -> list[str]:
     sentences += [
         f"uplink of {leaves[leaf]}: while all nodes send, its nodes reach other leaf switches with"
         f" 1/{one.ratio(leaf):.2f} of their speed inside {leaves[leaf]}"
-        for leaf in one.narrow
+        for leaf in one.narrow_switches
     ]
     return sentences
