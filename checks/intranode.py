@@ -36,7 +36,7 @@ ON_THREADS = VISIBILITY | {
 SUITES = {"smoke": SMOKE, "quick": QUICK, "visibility": VISIBILITY}
 
 
-def limited(testcase):
+def is_link_limited(testcase):
     """Whether a link limits the measured value of a test case, so that extras['limits'] apply."""
     return not has_own_size(testcase) and not testcase.endswith("_peer_off")
 
@@ -83,7 +83,7 @@ class intranode_p2p(p2p_matrix_case):
 
     def program_opts(self):
         """The options of the program, with extras['limits'] if a link limits the test case."""
-        limits = self.current_partition.extras.get("limits", {}) if limited(self.testcase) else {}
+        limits = self.current_partition.extras.get("limits", {}) if is_link_limited(self.testcase) else {}
         return [*super().program_opts(), *limit_options(limits)]
 
     def axes(self):

@@ -38,7 +38,11 @@ TREND, STEP = "trend", "step"
 
 
 class Drift(NamedTuple):
-    """A trend or a step. change: per run (trend) or in total (step), as a fraction. after: the runs before the step."""
+    """A trend or a step among runs.
+
+    change: as a fraction; per run (trend) or in total (step).
+    after: number of runs before the step.
+    """
 
     kind: str
     change: float

@@ -198,7 +198,7 @@ class Reading:
         (self.current.problems if self._open else self.early_problems).append(sentence)
 
     def facts(self, program: str) -> Run:
-        """The run of `program` that receives facts above a table; a new run if the current run has tables."""
+        """The run to which facts above a table belong. This is a new run if the current run already has tables."""
         if self._open or self.current.program not in ("", program):
             self.end_run()
         self.current.program = program

@@ -166,7 +166,7 @@ def lost_endpoint_facts(record: Mapping[str, Any]) -> Iterator[tuple[Verdict, st
 
 
 def ending(record: Mapping[str, Any]) -> Verdict:
-    """The best verdict that the result of a program (PASS, FAIL, ERROR, TIMEOUT or INCOMPLETE) allows.
+    """The best verdict that a test can have with the `Result:` of its program (PASS, FAIL, ERROR, TIMEOUT, INCOMPLETE).
 
     DISTURBED if the only recorded cause is that other processes hold memory.
     """

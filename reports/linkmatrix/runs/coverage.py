@@ -172,9 +172,9 @@ def node_changes(newest: Mapping[str, State], before: Mapping[str, State]) -> di
 
 
 def noted_repairs(written: Iterable[Note], tested: Mapping[str, float], newest: Mapping[str, State]) -> dict[str, str]:
-    """{node: its last noted repair, or that of a component, since its last complete measurement}.
+    """{node: last note of a repair of the node or of its components, after its last complete measurement}.
 
-    tested: {node: time of this measurement}.
+    tested: {node: time of its last complete measurement}.
     """
     return {
         node: note.sentence()

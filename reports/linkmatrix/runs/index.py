@@ -212,9 +212,10 @@ class Index(Tables):
     def clean_since(
         self, node: int, last: str, latest: str, devices: Mapping[str, set[Scope]]
     ) -> Counter[tuple[str, ...]]:
-        """{driver versions: number of runs in which all devices of a node were clean for their scopes}.
+        """{driver versions: number of runs in which all flagged scopes of a node's devices were clean}.
 
-        last, latest: the times between which runs count. devices: {device: its flagged scopes}.
+        last, latest: only runs that began after `last`, and not after `latest`, count.
+        devices: {device: its flagged scopes}.
         """
         rows = self.connection.execute(
             "SELECT began, seen, clean FROM devices JOIN reports ON report = reports.id WHERE node = ? AND began > ?"
@@ -266,7 +267,7 @@ class Index(Tables):
         return [(node, [Sighting(*place) for _, *place in self.set_content(seen)]) for node, seen in rows]
 
     def flags_on(self, nodes: set[int]) -> Iterator[RunFlags]:
-        """Yields the flags, clean scopes and sightings in each report, of the nodes with these numbers."""
+        """Yields the flags, clean scopes and sightings of some nodes in each report. nodes: numbers of the nodes."""
         chosen = f"node IN ({sql_list(nodes)})"
         flagged: dict[int, Flagged] = {}
         rows = self.connection.execute(f"SELECT report, node, device, scope, reason FROM flagged WHERE {chosen}")

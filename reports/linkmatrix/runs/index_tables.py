@@ -122,7 +122,7 @@ class Tables:
         return tuple(InstalledComponent(*one) for one in self.set_content(number))
 
     def sightings_in(self, number: int) -> list[tuple[str, Sighting]]:
-        """[(device, sighting)] of a set, by its number. Repeated calls return the same objects."""
+        """[(device, sighting)] of the set with this number. Repeated calls return the same objects."""
         if number not in self.places:
             self.places[number] = [(name, Sighting(*place)) for name, *place in self.set_content(number)]
         return self.places[number]

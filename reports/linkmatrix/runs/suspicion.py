@@ -179,7 +179,7 @@ class Ledger:
         clean: set[Scope],
         clean_runs: int,
     ) -> None:
-        """Adds a component in a slot, with its flags and clean scopes, for the next run."""
+        """Adds the flags and clean scopes of a component and its slot in the next run. Call it in order of time."""
         each = [self.kept.setdefault(key, ComponentState(sighting, pair)) for key in pair]
         # a run that did not measure all flagged scopes is no evidence that both are good
         is_clean = bool(clean) and all(one.flags.keys() <= clean for one in each)

@@ -239,7 +239,7 @@ def overview(judged: list[Judged], sections: Sequence[Section], with_nodes: bool
 
 
 def collective_rows(anchor: str, one: Collective) -> list[dict[str, Any]]:
-    """The rows of a collective, per group of columns. They have no median, because sizes differ."""
+    """One row of a collective per group of columns. The rows have no median, because they cover several sizes."""
     result = one.sizes[0][0]
     states = dict.fromkeys(matrix_text.data_state(result).removeprefix("data ") for result, _ in one.sizes)
     verified = " or ".join(states)
