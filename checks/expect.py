@@ -104,7 +104,7 @@ def exclusive_faults(record, expected):
 
 
 def rank_faults(record, nodes, ranks):
-    """Reasons if the record does not contain exactly `nodes` nodes with `ranks` ranks each."""
+    """INCOMPLETE reasons if the record does not contain exactly `nodes` nodes with `ranks` ranks each; otherwise []."""
     rank_nodes = [device["node"] for device in record["devices"]]
     reasons = []
     if len(rank_nodes) != nodes * ranks:
@@ -119,9 +119,9 @@ def rank_faults(record, nodes, ranks):
 
 
 def pairs_faults(record, pairs, ranks):
-    """Reasons for matrices of nodes that were not measured with `pairs` concurrent pairs of ranks.
+    """An INCOMPLETE reason for each test case that did not use `pairs` concurrent pairs of ranks.
 
-    ranks: the number of ranks per node, which is the number of pairs if the result contains no number.
+    ranks: the number of ranks per node. It is the number of pairs of a result without the field "pairs".
     """
     measured = dict.fromkeys((result["testcase"], result.get("pairs", ranks)) for result in record["results"])
     wrong = [(testcase, number) for testcase, number in measured if number != pairs]

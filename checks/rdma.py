@@ -164,7 +164,9 @@ class rdma_device_perftest(rdma_perftest):
 
 @rfm.simple_test
 class tcp_perftest(rdma_perftest):
-    """Runs ucx_perftest over TCP between two nodes without RDMA, over each interface or all interfaces concurrently.
+    """Runs ucx_perftest over TCP between two nodes without RDMA.
+
+    The messages use each interface alone, or all interfaces concurrently.
 
     The partition has the feature ``tcp``. Its extras['adapters'] name the interfaces: ``{"names": ["ens1f0"]}``.
     """

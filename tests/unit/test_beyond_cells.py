@@ -54,7 +54,7 @@ def test_the_test_itself_is_incomplete_and_its_matrices_are_not(judged):
 
 
 def test_it_is_counted(judged):
-    assert words.verdict_tally(judged) == "6 test cases: 6 PASS; 1 test INCOMPLETE for a reason outside the cells"
+    assert words.verdict_tally(judged) == "6 test cases: 6 PASS; 1 test INCOMPLETE for a reason other than cells"
 
 
 def test_its_node_is_the_worst_with_the_reason(judged):

@@ -106,7 +106,7 @@ BOTTLENECK = {"loss": 0.5, "slower": 32, "compared": 32}
 def test_a_bottleneck_that_all_share_is_told_with_its_ratio_and_nobody_is_judged(record):
     content = record(drawn_for(COUNT, [5]), lambda r, c, _: 0.7 if r == 5 else 1.0, bottleneck=BOTTLENECK)
     (said,) = sentences(content)
-    assert "50.0 % slower while half of the endpoints send to the other half than alone (32 of 32)" in said
+    assert "32 of 32 pairs are slower while half of the endpoints send to the other half than alone, by 50.0 %" in said
     assert "a shared bottleneck, 2.00:1 oversubscribed, its members are uncertain" in said and "n5" not in said
     assert Verdict.INCOMPLETE in [one.verdict for one in facts(content, False)]
 
@@ -114,8 +114,12 @@ def test_a_bottleneck_that_all_share_is_told_with_its_ratio_and_nobody_is_judged
 @pytest.mark.parametrize(
     ("metric", "unit", "said"),
     [
-        ("latency", "us", "pairs are 50.0 % slower while half of the endpoints send to the other half than alone"),
-        ("bidirectional", "GB/s", "pairs are 50.0 % slower while all endpoints send than alone (32 of 32)"),
+        (
+            "latency",
+            "us",
+            "32 of 32 pairs are slower while half of the endpoints send to the other half than alone, by 50.0 %",
+        ),
+        ("bidirectional", "GB/s", "32 of 32 pairs are slower while all endpoints send than alone, by 50.0 %"),
     ],
 )
 def test_a_bottleneck_is_told_of_latencies_and_of_both_ways_at_once_too(record, metric, unit, said):

@@ -231,4 +231,4 @@ def test_the_program_prints_the_sentence_on_one_rank():
 def test_a_launcher_without_pmi_is_quoted_and_the_variable_is_named(tmp_path, errors, quoted):
     (said,) = endings.sentences("FAILED", errors, "", tmp_path)
     assert quoted in said and "SLURM_MPI_TYPE" in said
-    assert endings.without_pmi("srun: error: n1: task 0: Exited with exit code 1") == ""
+    assert endings.pmi_error("srun: error: n1: task 0: Exited with exit code 1") == ""

@@ -68,7 +68,7 @@ def test_a_way_that_does_not_keep_the_order_is_named_with_what_to_do(litmus):
     assert matrix.verdict is Verdict.FAIL
     (told,) = found.sentences
     assert told.startswith(
-        "the order of writes is not kept on gpu1->gpu2: wrong data after a set flag"
+        "writes arrive out of order on gpu1->gpu2: a flag was visible before its data"
         " (gpu1->gpu2 12 words in 4096 rounds)"
     )
     assert "IOMMU" in told and "NCCL_P2P_DISABLE=1" in told
@@ -76,7 +76,7 @@ def test_a_way_that_does_not_keep_the_order_is_named_with_what_to_do(litmus):
 
 def test_the_worst_of_many_ways_come_first_and_the_rest_is_counted(litmus):
     (told,) = judged(litmus(wrong={(0, 1): 1, (1, 0): 5, (2, 3): 4, (3, 2): 3, (0, 3): 2}))[1].sentences
-    assert "of writes is not kept on gpu1->gpu0, gpu2->gpu3, gpu3->gpu2, gpu0->gpu3, 1 more" in told
+    assert "writes arrive out of order on gpu1->gpu0, gpu2->gpu3, gpu3->gpu2, gpu0->gpu3, 1 more" in told
 
 
 def test_a_flag_that_never_comes_is_another_sentence(litmus):

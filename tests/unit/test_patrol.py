@@ -58,7 +58,7 @@ def test_a_node_that_only_a_run_over_the_network_clears_has_one_first():
     found = plan(nodes, pairs, None, TOGETHER, 200.0)
     assert [job.nodes for job in found] == [("n01", "n20"), ("n10", "n21")]
     assert found[0].why == "mlx5_1 of n01 is suspect (l0 and l2)"
-    assert not nodes[1].urgent, "one of it alone clears nothing"
+    assert not nodes[1].urgent_reason, "one of it alone clears nothing"
 
 
 def test_leaf_switches_that_never_met_come_first_and_no_node_has_all_of_it():

@@ -87,7 +87,7 @@ NEXT = {
     "unlike links": "Check the links of {who}: nvidia-smi nvlink -s and -e. Reset it, then check its board.",
     "link errors": "Read the error counters of {who} again after a run (nvidia-smi nvlink -e). If they rise, check its"
     " links.",
-    "unlike device": "Measure {who} again, alone. If its links still differ, check both of its endpoints:"
+    "unlike device": "Measure {who} again, alone. If its links still differ, check both endpoints of each link:"
     " nvidia-smi nvlink -s, lspci -vv (LnkSta).",
     "unlike node": "Measure {who} again, alone. Then compare its configuration with that of another node.",
     "far adapter": "Check the slot of the network adapter next to {who}, and the PCIe switch between them: lspci -tv.",

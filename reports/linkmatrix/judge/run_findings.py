@@ -315,7 +315,7 @@ def order_sentences(result: Result) -> Iterator[str]:
         worst = sorted(wrong, key=lambda cell: -wrong[cell])
         words = [f"{cell} {counted(wrong[cell], 'word')} in {counted(rounds[cell], 'round')}" for cell in worst]
         yield (
-            f"the order of writes is not kept on {', '.join(first(worst, MAX_CELLS))}: wrong data after a set flag"
+            f"writes arrive out of order on {', '.join(first(worst, MAX_CELLS))}: a flag was visible before its data"
             f" ({', '.join(first(words, MAX_CELLS))}); {REMEDY}"
         )
     if unseen:

@@ -55,7 +55,7 @@ def bottleneck_sentence(result: Mapping[str, Any]) -> str:
         "all endpoints send" if result["metric"] == "bidirectional" else "half of the endpoints send to the other half"
     )
     return (
-        f"pairs are {100 * loss:.1f} % slower while {load} than alone ({slower} of {count}): a shared bottleneck,"
+        f"{slower} of {count} pairs are slower while {load} than alone, by {100 * loss:.1f} %: a shared bottleneck,"
         f" {ratio:.2f}:1 oversubscribed, its members are uncertain; congestion is no fault, so no endpoint is judged"
     )
 

@@ -119,9 +119,9 @@ def disturbed(*sentences: str) -> list[Reason]:
 
 
 def mismatch(found: Any, sentence: str) -> list[Reason]:
-    """The reason for a fact of the machine that differs from the expected configuration.
+    """A reason for a fact of the machine that differs from the expected configuration.
 
-    FAIL. INCOMPLETE if `found` is None, "" or "unknown".
+    The reason is FAIL, or INCOMPLETE if the fact is unknown: `found` is None, "" or "unknown".
     """
     return missing(sentence) if found in (None, "", "unknown") else failed(sentence)
 

@@ -41,7 +41,7 @@ class LostEndpoints:
 
     @classmethod
     def of_record(cls, content: Mapping[str, Any], matrix: Matrix, lacking: np.ndarray) -> LostEndpoints:
-        """The lost endpoints of a matrix in memory."""
+        """Reads the lost endpoints of `matrix` from its record `content`. lacking: True for cells without a value."""
         labels, why, devices = {*matrix.rows, *matrix.columns}, {}, set()
         node = {device["label"]: device["node"] for device in content.get("devices", [])}
         for one in content.get("lost", []):

@@ -153,9 +153,9 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "missing": ("Find out why {who} has no value, then measure again. A PASS needs every cell.",),
     "skipped": (
-        "Check the reason of each skipped test: a skipped test is no PASS. If the reason is wrong, compare the"
-        " partition in config/systems with linkmatrix detect --dry-run. If the reason is right, leave the test out:"
-        " -x NAME of ReFrame, or linkmatrix run --manifest REASON.",
+        "Check the reason of each skipped test: a skipped test is no PASS. If the reason does not fit this machine,"
+        " compare its partition in config/systems with the output of linkmatrix detect --dry-run. If the reason fits,"
+        " leave the test out: -x NAME of ReFrame, or linkmatrix run --manifest REASON.",
     ),
     "no pair": (
         "Measure with more endpoints, or choose test cases that need one endpoint, such as copies inside a device."

@@ -66,7 +66,7 @@ def newest_report(folder: Path) -> Path:
 
 
 def is_measurement(path: Path) -> bool:
-    """Whether a report belongs neither to a dry run nor to an interrupted run without a failure."""
+    """Whether a report is of a measurement: not of a dry run. An interrupted run must contain a failed test."""
     beginning = head(path)
     interrupted = ABORTED.search(beginning) and not FAILED.search(beginning)
     return not DRY_RUN.search(beginning) and not interrupted

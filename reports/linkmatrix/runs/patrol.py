@@ -56,8 +56,8 @@ class Node:
         return "the last attempt was incomplete" if self.since > tested else ""
 
     @property
-    def urgent(self) -> str:
-        """The strongest reason to measure the node earlier than its age requires; "" without a reason."""
+    def urgent_reason(self) -> str:
+        """Why the node is measured before older nodes: it is flagged, changed or incomplete; "" without a reason."""
         return self.suspect or self.changed or self.cut_off
 
 
@@ -121,7 +121,7 @@ def plan(
     """
     planned_jobs = Budget(budget)
     able = sorted((node for node in nodes if not node.away), key=lambda node: (node.since, node.name))
-    urgent = sorted((node for node in able if node.urgent), key=urgency)
+    urgent = sorted((node for node in able if node.urgent_reason), key=urgency)
     queues = {
         "urgent": node_jobs(urgent, alone),
         "pairs": pair_jobs(able, pairs, together),
@@ -147,7 +147,7 @@ def node_jobs(nodes: Iterable[Node], span: Duration | None) -> list[Job]:
     """A job for each node, with its reason; none if the duration is unknown."""
     if span is None:
         return []
-    return [Job("node", (node.name,), span.seconds, node.urgent) for node in nodes]
+    return [Job("node", (node.name,), span.seconds, node.urgent_reason) for node in nodes]
 
 
 def pair_jobs(able: Sequence[Node], pairs: Mapping[Pair, float | None], span: Duration | None) -> list[Job]:

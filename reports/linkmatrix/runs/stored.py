@@ -196,7 +196,7 @@ def test_source(test: Test) -> str:
 
 
 def is_process_record(test: Test) -> bool:
-    """Whether a test's record is that of a session's process (reframe_ext/sessions/processes.py)."""
+    """Whether a test has the record of a process that measured several tests of a session, in a folder `processN`."""
     return test.path is not None and re.fullmatch(r"process\d+", test.path.parent.name) is not None
 
 

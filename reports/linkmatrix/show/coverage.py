@@ -40,7 +40,7 @@ def render(covered: Coverage, days: Sequence[Day], within: int) -> str:
         days=len(days),
         by_age=counted_by_age(ages),
         nodes=[
-            {"name": node.name, "age": age_text(old), "leaf": node.leaf, "why": node.away or node.urgent}
+            {"name": node.name, "age": age_text(old), "leaf": node.leaf, "why": node.away or node.urgent_reason}
             for node, old in list(zip(nodes, ages, strict=True))[:MAX_LISTED]
         ],
         more_nodes=max(0, len(nodes) - MAX_LISTED),

@@ -128,7 +128,7 @@ def merge(known: Headline, one: Headline) -> Headline:
 
 
 def with_location(one: Headline, test: Judged, places: words.Places) -> Headline:
-    """The finding with `simulated`, and with its partition and node if the run has several."""
+    """Adds the partition and the node to a finding, each only if the run has several. Sets `simulated`."""
     place, node = places.name(test), places.node(test)
     text = f"{place}: {one.text}" if place else one.text
     component = f"{one.component} of {node}" if one.component and node else one.component

@@ -198,7 +198,7 @@ def verdict_tally(judged: Sequence[Judged]) -> str:
         found += verdicts.values() if verdicts else [one.verdict]
     each = ", ".join(f"{found.count(verdict)} {WORDS[verdict]}" for verdict in reversed(ORDER) if verdict in found)
     beyond = [one.verdict_beyond_cells for one in judged if one.matrices and one.verdict_beyond_cells is not None]
-    also = f"; {counted(len(beyond), 'test')} {WORDS[max(beyond)]} for a reason outside the cells" if beyond else ""
+    also = f"; {counted(len(beyond), 'test')} {WORDS[max(beyond)]} for a reason other than cells" if beyond else ""
     also += f"; {len(rest)} more not measured, because of --budget" if (rest := left_out_testcases(judged)) else ""
     out = sum(one.test.out_of_service for one in judged)
     also += f"; {counted(out, 'node')} out of service" if out else ""

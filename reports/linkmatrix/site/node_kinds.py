@@ -97,7 +97,7 @@ def with_distinct_names(partitions: Sequence[Partition]) -> list[Partition]:
 
 
 def select_by_feature(_: Partition, parts: Sequence[Partition], __: NodeLists) -> list[Partition]:
-    """The parts with `--constraint`; [] if a type of node has no feature that the other types lack."""
+    """Adds `--constraint` to each part (the nodes of one type); [] if a type has no feature that other types lack."""
     found = []
     for one in parts:
         others = {word for other in parts if other is not one for kind in other.nodes for word in kind.features}
@@ -111,7 +111,7 @@ def select_by_feature(_: Partition, parts: Sequence[Partition], __: NodeLists) -
 
 
 def select_by_exclusion(partition: Partition, parts: Sequence[Partition], listed: NodeLists) -> list[Partition]:
-    """The parts with `--exclude` of all other nodes; [] if Slurm does not list all nodes of each type."""
+    """Adds `--exclude` of all other nodes to each part; [] if Slurm does not list all nodes of each type."""
     names = listed.nodes_by_type(partition.name)
     kinds = [gpu_type(next(iter(one.nodes))) for one in parts]
     if {kind: len(of) for kind, of in names.items()} != dict(zip(kinds, (one.count for one in parts), strict=True)):
@@ -127,7 +127,7 @@ def select_by_exclusion(partition: Partition, parts: Sequence[Partition], listed
 
 
 def select_by_gpu_type(_: Partition, parts: Sequence[Partition], __: NodeLists) -> list[Partition]:
-    """The parts whose jobs request GPUs of their type; [] if two parts have the same type, or one has no type."""
+    """Makes the jobs of each part request its type of GPU; [] if two parts have the same type, or one has no type."""
     types = [one.types for one in parts]
     names = [name for some in types for name in some]
     if any(len(some) != 1 or not one.gpus for some, one in zip(types, parts, strict=True)):
@@ -148,7 +148,7 @@ SELECTIONS: tuple[Callable[[Partition, Sequence[Partition], NodeLists], list[Par
 
 
 def selected_by(part: Partition, option: str, reason: str) -> Partition:
-    """A part with the option that selects its nodes, and a note about the selection."""
+    """Adds an option that selects the nodes of a part, and a note about the selection. option: "" for none."""
     note = f"the nodes of {part.parent} that {reason}: the partition has nodes with different GPUs"
     return replace(part, access=(*part.access, *([option] if option else [])), notes=(*part.notes, note))
 

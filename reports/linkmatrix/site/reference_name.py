@@ -23,7 +23,7 @@ def system_file(system: str, folders: Iterable[Path]) -> Path:
     files = {file.name: file for folder in folders for file in sorted(folder.glob("*.py"))}
     found = next((file for file in files.values() if read_names(file)[0] == system), None)
     if found is None:
-        raise BadInput(f"no file in config/systems has the system '{system}' as a literal name")
+        raise BadInput(f"no file in config/systems names the system '{system}': write the name as a plain string")
     return found
 
 

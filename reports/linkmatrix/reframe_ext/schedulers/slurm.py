@@ -158,9 +158,10 @@ class Slurm(SlurmJobScheduler):
             job._state, job._nodespec = reported.get(job.jobid, (job.state, job._nodespec))
 
     def update_from_controller(self, jobs: list[Job], accounting: str, now: float) -> None:
-        """Sets the controller's states of jobs. After some time, gives up jobs that the controller does not report.
+        """Sets the states of jobs to the states that the controller reports.
 
-        accounting: why accounting does not report these jobs.
+        A job that the controller does not report for too long is given up: its state becomes LOST.
+        accounting: a sentence about the answer of accounting, for the error message of such a job.
         """
         jobs = [job for job in jobs if job.state != LOST]
         if not jobs:
@@ -265,7 +266,7 @@ class Squeue(Slurm, SqueueJobScheduler):
     """Slurm without accounting. Only the controller reports the states."""
 
     def poll(self, *jobs: Job | None) -> None:
-        """Updates jobs from the controller. A new job is unknown to the controller for some seconds."""
+        """Updates jobs from the controller, except new jobs, which the controller does not know for some seconds."""
         now = time.time()
         known = [job for job in jobs if job is not None and now - job.submit_time >= self.SQUEUE_DELAY]
         self.update_from_controller(known, "the scheduler squeue uses no accounting", now)

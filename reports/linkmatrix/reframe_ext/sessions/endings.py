@@ -80,7 +80,7 @@ def usage_error(errors: str, text: str, program: str = "p2p_matrix") -> str:
     return f"{program} {REFUSED_OPTIONS}: {found[1]}" if found else ""
 
 
-def without_pmi(errors: str) -> str:
+def pmi_error(errors: str) -> str:
     """A sentence with the remedy if the launcher gave the ranks no PMI; "" otherwise."""
     found = next((sentence for part, sentence in WITHOUT_PMI.items() if part in errors), "")
     return f"the launcher gave the ranks no PMI: {SET_PMI}; {found}" if found else ""
@@ -148,7 +148,7 @@ def sentences(state: str, errors: str, text: str, folder: Path | str, program: s
         return []
     if refused := usage_error(errors, text, program):
         return [refused]
-    if why := without_pmi(errors):
+    if why := pmi_error(errors):
         return [why]
     ended, reasons = end_reason(state, errors), causes(state, errors, folder)
     messages = relevant_errors(NO_BINDING.sub("", errors), last)
