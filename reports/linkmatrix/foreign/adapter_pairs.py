@@ -255,7 +255,7 @@ def rates_of(result: Json) -> dict[str, tuple[float, float | None]]:
 
 
 def notes_of(result: Json) -> list[str]:
-    """Notes on a result: each value in % of the adapter's line rate, and the concurrent sum in % of the separate values."""
+    """Notes on a result: each value in % of its line rate, and the concurrent sum in % of the separate values."""
     of_line = [
         f"{name} {measured:.2f} of {rate:g} Gb/s ({100 * measured / rate:.1f} %)" if rate else f"{name} unknown"
         for name, (measured, rate) in rates_of(result).items()

@@ -226,10 +226,7 @@ class Sharing:
 
     @property
     def narrow_switches(self) -> list[int]:
-        """The leaf switches with too little uplink bandwidth: they lose clearly more than the median switch.
-
-        Only switches that connect two or more measured nodes.
-        """
+        """The switches of two or more nodes that lose clearly more between switches than the median switch."""
         every = np.array(list(self.losses.values()))
         sigma = noise.robust_sigma(every)
         least = self.usual - max(noise.LEAST_GROUP_DEVIATION, MIN_SIGMAS * sigma)

@@ -58,7 +58,7 @@ def pbs_kinds(nodes: Iterable[dict[str, str]]) -> tuple[Counter, int]:
 
 
 def best_queue(queues: list[Partition]) -> Partition:
-    """The queue to measure with, among queues with the same nodes: the least restricted, then the one with longest jobs."""
+    """The queue to measure with, among queues with the same nodes: the least restricted, then the longest jobs."""
     best = min(queues, key=lambda one: (one.closed, len(one.notes), -(one.limit or float("inf"))))
     others = ", ".join(one.name for one in queues if one is not best)
     return replace(best, notes=(*best.notes, f"other queues with the same nodes: {others}")) if others else best
