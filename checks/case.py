@@ -29,7 +29,7 @@ class measuring_run(p2p_matrix_run, special=True):
         return labels, labels
 
     def size_faults(self):
-        """Reasons for results whose sizes differ from the requested sizes."""
+        """Reasons if the measured sizes differ from the requested sizes. By default, exactly one matrix is required."""
         if len(self.results) == 1:
             return []
         return missing(f"{self.testcase}: the record has {len(self.results)} matrices instead of one")

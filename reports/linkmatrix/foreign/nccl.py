@@ -34,9 +34,9 @@ PLACEMENTS = {"out-of-place": "", "in-place": "2"}  # placement → end of the n
 
 
 def row_pattern(placements: str, stamp: str) -> re.Pattern[str]:
-    """The pattern of a row.
+    """The pattern of a row: size, count, type, operation and root, then the given columns.
 
-    placements, stamp: patterns of the columns after those that describe the operation.
+    placements, stamp: patterns of the columns of results, and of the column with the time of day.
     """
     return re.compile(
         rf"^\s*(?P<size>\d+)\s+\d+\s+\w+(?:\s+(?:sum|prod|min|max|avg|mulsum|none|all))?(?:\s+-?\d+)?"

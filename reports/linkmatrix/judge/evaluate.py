@@ -147,9 +147,9 @@ class MatrixVerdict:
         return float(np.median(measured)) if measured else 0.0
 
     def worst_cells(self, most: int) -> tuple[list[tuple[Pair, CellVerdict]], int]:
-        """(the worst cells, the number of all such cells): not PASS, and not only without a reference.
+        """(the worst bad cells, the number of all bad cells).
 
-        most: number of cells, up to KEPT.
+        A bad cell is not PASS, for another reason than a missing reference. most: number of cells, up to KEPT.
         """
         if self.problem:
             return list(self.cells.items()), 1

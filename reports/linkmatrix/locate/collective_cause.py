@@ -203,7 +203,7 @@ def rank_links(label: str, topology: Mapping[str, Any]) -> list[str]:
 
 
 def links_differ(result: Mapping[str, Any], labels: Sequence[str], topology: Mapping[str, Any]) -> bool:
-    """Whether the link classes of these ranks differ from the link classes of any rank."""
+    """Whether a rank in `labels` has other link classes than at least one rank of the result."""
     all_links = [rank_links(column.removeprefix(WITHOUT), topology) for column in result["columns"]]
     return any(rank_links(label, topology) != links for label in labels for links in all_links)
 
@@ -243,7 +243,7 @@ def half_columns(ranks: int) -> list[str]:
 
 
 def by_digit(result: Mapping[str, Any]) -> dict[int, dict[int, Column]]:
-    """{digit: {0 or 1: column}}, for digits with two measured halves."""
+    """{binary digit of the rank number: {0 or 1: the half of the ranks with this digit}}, if both halves converged."""
     digits: dict[int, dict[int, Column]] = {}
     for column in converged_columns(result):
         digit, bit = HALF.fullmatch(column.name).groups()

@@ -144,7 +144,7 @@ def broadcast_components(layout: Layout, kind: str) -> Indices:
 
 
 def is_hypothesis(layout: Layout, part: str) -> bool:
-    """Whether a kind of component is a hypothesis: known, and not equal to endpoints or to another kind."""
+    """Whether components of this kind are known, and have other cells than the endpoints and the other kinds."""
     of_rows = layout.places(part)[0]
     if part == "node":
         return True

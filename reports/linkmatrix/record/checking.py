@@ -145,7 +145,7 @@ def check_slow(name: str, labels: Sequence[str], matchings: Mapping[str, Any]) -
     if len(slow["rows"]) != len(slow["columns"]) or not cells.issuperset(
         zip(slow["rows"], slow["columns"], strict=True)
     ):
-        raise BadInput(f"{name}.matchings.slow_cells: not all cells are cells of drawn matchings")
+        raise BadInput(f"{name}.matchings.slow_cells: some cells are in none of the drawn matchings")
 
 
 def check_groups(name: str, endpoints: int, matchings: Mapping[str, Any]) -> None:

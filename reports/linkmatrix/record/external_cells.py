@@ -79,7 +79,7 @@ class ExternalCells:
 
 
 class FileSummary:
-    """A summary of the cells of a file, for a comparison with the summary in the record, `expected`."""
+    """Counts the cells of a file, and compares the counts and ranges with the summary in the record (`expected`)."""
 
     def __init__(self, expected: ExternalCells, path: Path) -> None:
         self.expected, self.path = expected, path

@@ -110,7 +110,7 @@ class Evidence:
         return [*before[-CLEAN_RUNS_BEFORE:], *now]
 
     def newest(self, key: Key) -> Pair:
-        """The pair in which a run found a component or slot last."""
+        """The last known pair of a component or slot: (component, its slot)."""
         return max(self.pairs[key], key=lambda pair: self.stays[pair].last)
 
 

@@ -132,9 +132,9 @@ def utc(seconds: float) -> str:
 
 
 def find_attempts(report: Path, since: str) -> tuple[list[Path], list[str]]:
-    """(the report and its other attempts, sentences about runs without a report). since: time of the references.
+    """(the reports of all attempts, sentences about runs without a report).
 
-    Other attempts are the reports in the same folder that measured one of its tests since then.
+    The attempts are `report`, and the reports in its folder that measured one of its tests after the time `since`.
     """
     wanted, found, without = tests_in(report), [report], []
     for other in folders.reports_in(report.parent):

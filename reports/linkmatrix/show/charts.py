@@ -230,10 +230,10 @@ class Point(NamedTuple):
 
 
 class ScalingChart(NamedTuple):
-    """A column of charts.
+    """A chart of how a simulation scales with the number of devices.
 
-    value: returns the value of a point.
-    ideal: returns the value without losses, from the first point and the ratio of devices.
+    value: returns the drawn value of a point.
+    ideal: returns the value without losses, from the first point and the number of devices relative to this point.
     """
 
     title: str

@@ -103,7 +103,7 @@ def drawing(analysis: Analysis, tests: Sequence[Judged]) -> dict[str, Any] | Non
 def notes(machine: Machine) -> list[str]:
     """Lines about adapters that are not drawn, and about shortened names."""
     lines = [
-        f"{counted(node.left_out, 'adapter')} of {node.name} without a device near to them left out"
+        f"{counted(node.left_out, 'adapter')} of {node.name} not drawn, because no device is near"
         for node in machine.nodes
         if node.left_out
     ]
