@@ -133,15 +133,15 @@ def port_faults(node, name, port, group):
         "state": (port["state"], group.state, state),
         "link layer": (port["link_layer"], group.link_layer, port["link_layer"]),
         "rate": (line_rate(port["rate"]), group.rate, port["rate"]),
-        "PCI width": (leading_number(pcie.get("width")), group.width, spoken("x", pcie, "width")),
-        "PCI speed": (leading_number(pcie.get("speed")), group.speed, spoken("", pcie, "speed")),
+        "PCI width": (leading_number(pcie.get("width")), group.width, pcie_text("x", pcie, "width")),
+        "PCI speed": (leading_number(pcie.get("speed")), group.speed, pcie_text("", pcie, "speed")),
     }
     units = {"rate": " Gb/s", "PCI speed": " GT/s"}
     where = ", ".join(filter(None, (port["place"].get("pci"), *(one["name"] for one in port.get("interfaces", ())))))
     return [
         reason
         for name_of_fact, (value, wanted, shown) in found.items()
-        if wanted is not None and not same(value, wanted)
+        if wanted is not None and not is_expected(value, wanted)
         for reason in mismatch(
             shown,
             f"{node}: the {name_of_fact} of {name} ({where or 'no PCI device'}) is {shown or 'unknown'}, expected is"
@@ -150,7 +150,7 @@ def port_faults(node, name, port, group):
     ]
 
 
-def same(value, wanted):
+def is_expected(value, wanted):
     """Whether a property has the expected value. Ignores case. "up" of an interface equals "ACTIVE" of RDMA."""
     if isinstance(wanted, str) and isinstance(value, str):
         synonyms = {"up": "active"}
@@ -158,7 +158,7 @@ def same(value, wanted):
     return value == wanted
 
 
-def spoken(prefix, pcie, key):
+def pcie_text(prefix, pcie, key):
     """A property of the PCI link with its maximum, such as "x8 of x16"; None if unknown. key: "width" or "speed"."""
     now, most = pcie.get(key), pcie.get(f"{key}_at_most")
     if now is None:
@@ -180,7 +180,7 @@ def example(adapters):
 
 
 def ratio_faults(record, groups):
-    """Reasons for bandwidths below the shares `ratio` and `at_once` of a list of `Adapters`."""
+    """Reasons for bandwidths below the shares `ratio` and `at_once` that the groups require. groups: `Adapters`."""
     return [
         reason
         for result in record["results"]

@@ -224,12 +224,12 @@ def path_faults(record, expected):
         if found[row][column] != wanted
         for reason in mismatch(
             found[row][column],
-            f"{labels[row]}->{labels[column]}: {name} is {spoken(found[row][column])}, expected is {spoken(wanted)}",
+            f"{labels[row]}->{labels[column]}: {name} is {as_text(found[row][column])}, expected is {as_text(wanted)}",
         )
     ]
 
 
-def spoken(value):
+def as_text(value):
     """A value of the topology as text: True as "on", False as "off", None and "" as "unknown"."""
     if value is None or value == "":
         return "unknown"

@@ -25,9 +25,9 @@ def is_built(folder, programs, place=""):
 
 
 def remove_mark(folder, programs):
-    """Removes the mark of a build folder, so that a failed build leaves no mark.
+    """Removes the file that marks a build folder as built, so that a failed build leaves no such file.
 
-    Returns (file, content) of the mark to write after the build.
+    Returns (file, content), to write after the build. The content is the hash of the sources and the programs' names.
     """
     file = folder / cmake_builds.MARK
     file.unlink(missing_ok=True)
@@ -82,7 +82,7 @@ def copy_commands(folder, programs):
 
 
 def is_unchanged(folder, programs):
-    """Whether all programs of a folder are older than its mark. `make build` changes programs but not the mark."""
+    """Whether no program is newer than the file that marks the folder as built. `make build` changes only programs."""
     try:
         mark = (folder / cmake_builds.MARK).stat().st_mtime
         return all((folder / name).stat().st_mtime <= mark for name in programs)

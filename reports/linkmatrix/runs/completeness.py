@@ -68,10 +68,10 @@ def measured_cases(tests: Iterable[Test]) -> tuple[dict[str, dict[str, int]], di
 
 
 def manifest_lines(ran: EndedRun, verdict: Verdict) -> list[str]:
-    """Lines about the differences between a run and its manifests. Lines that begin with LESS make it INCOMPLETE.
+    """Lines about the differences between a run and its manifests.
 
-    A complete run that passes writes a missing manifest. Without a manifest, an acceptance with a selection of tests is
-    INCOMPLETE. verdict: of the run.
+    A line that begins with LESS makes the run INCOMPLETE. A complete run that passes writes a missing manifest. Without
+    a manifest, an acceptance with a selection of tests is INCOMPLETE. verdict: of the run.
     """
     known = manifest.load(ran.repository, ran.mode)
     measured, skipped = ran.measured

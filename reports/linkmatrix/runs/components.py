@@ -153,8 +153,8 @@ def is_component(one: Sighting, text: str) -> bool:
 def device_sightings(record: Mapping[str, Any]) -> dict[str, Sighting]:
     """{label of a device: its sighting} of a record.
 
-    The label of a sighting numbers ranks inside their node, because their numbers in the job change. Serial numbers,
-    slots and PCI addresses that several devices share are left out (see the docstring of this module).
+    The label in a sighting contains the number of a rank inside its node, because its number in the job changes.
+    Serial numbers, slots and PCI addresses that several devices share are left out (see the docstring of this module).
     """
     devices = record["devices"]
     boards = shared_texts(devices, lambda device: device["part"].get("serial", ""))

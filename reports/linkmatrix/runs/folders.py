@@ -66,7 +66,7 @@ def newest_report(folder: Path) -> Path:
 
 
 def is_measurement(path: Path) -> bool:
-    """Whether a report is of a measurement: not of a dry run. An interrupted run must contain a failed test."""
+    """Whether a report has a result. A dry run has none. An interrupted run has a result only if a test failed."""
     beginning = head(path)
     interrupted = ABORTED.search(beginning) and not FAILED.search(beginning)
     return not DRY_RUN.search(beginning) and not interrupted

@@ -40,9 +40,9 @@ class Judged:
     """One test of a run with its verdict.
 
     * evaluation: the verdicts of the cells; None without a record
-    * reasons: sentences against a PASS that belong to no cell and no fact
+    * reasons: sentences about why the test is not PASS, except reasons of cells and facts
     * reference: the table of references with which the cells were compared; "" for none
-    * facts: facts of the record against a PASS, in addition to the cells
+    * facts: facts of the record, other than values of cells, that prevent a PASS
     """
 
     test: "Test"

@@ -65,7 +65,7 @@ def result_path(record: Mapping[str, Any], result: Result, variant: str) -> str:
 
 
 def short_sample_scope(scope: Scope) -> Scope:
-    """The scope of intermittent cells for a scope. Only results with short samples can be clean for this scope."""
+    """The scope to flag for intermittent cells in `scope`. Only results with short samples can be clean for it."""
     return scope._replace(path=", ".join(filter(None, (scope.path, "short samples"))))
 
 
@@ -144,7 +144,7 @@ Adapters = dict[str, tuple[tuple[str, str], Sighting]]
 
 
 def named_adapters(record: Mapping[str, Any]) -> Adapters:
-    """{name of an adapter in findings or counters: ((node, identity), sighting)}. Several ports have the first's.
+    """{name of an adapter in findings or counters: ((node, identity), sighting)}. Ports of one adapter share an entry.
 
     The name in findings is "mlx5_2 of n17". The name in counters is "mlx5_2", or "n17:mlx5_2" if the record has several
     nodes, and ends with ":2" for the second port.

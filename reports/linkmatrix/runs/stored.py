@@ -121,8 +121,8 @@ def without_duplicates(runs: Sequence[Run], for_verdicts: bool = True) -> list[R
 
     * A test that is named twice, or was copied, counts once. A test of a report is a duplicate only of a test with the
       same or a better result.
-    * The process of a session has its own record, and its tests have parts of this record. If the parts are complete,
-      they count, because they contain the check. Otherwise, the record of the process counts.
+    * A process of a session has a record, and each of its tests has a part of this record. The parts count if they are
+      complete, because each part names its check. Otherwise, the record of the process counts.
     """
     known: dict[Hashable, list[tuple[int, Test]]] = {}
     left_out: dict[int, str] = {}  # by the identity of a test

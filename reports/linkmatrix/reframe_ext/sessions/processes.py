@@ -70,7 +70,7 @@ class JobRequest:
     references: tuple[str, ...] = ()
 
     @property
-    def measures(self) -> bool:
+    def runs_suite_program(self) -> bool:
         """Whether the program is a program of this suite."""
         return self.program in PROGRAMS
 
@@ -119,7 +119,7 @@ class Process:
         self.tests.append(request.check)
         if request.references:
             self.references.setdefault(request.testcase, request.references)
-        self.topology_tests += [] if request.testcase or not request.measures else [request.check]
+        self.topology_tests += [] if request.testcase or not request.runs_suite_program else [request.check]
 
     def can_follow(self, other: Process) -> bool:
         """Whether the program of `other` can execute this program: both have the same ranks, on one node."""
@@ -147,7 +147,7 @@ class Process:
 
     def options(self, asked_by: str, folder: str, program_folder: str = "") -> list[str]:
         """All options of the program. folder: of the process. program_folder: the folder of built programs."""
-        if not self.request.measures:
+        if not self.request.runs_suite_program:
             known = {TESTCASES: self.testcases, PROGRAM_FOLDER: [shlex.quote(program_folder)]}
             return [word for option in self.request.opts for word in known.get(option, [option])]
         named = ["--testcase", ",".join(self.testcases)] if self.testcases else ["--topology"]
