@@ -98,7 +98,7 @@ OTHERS = "pid 9 ran"
         (
             "in_part",
             {},
-            "gpu2->gpu5 was measured only partly, because an endpoint was lost: no reference describes a partial total",
+            "gpu2->gpu5 was measured only partly, because an endpoint was lost: a partial total has no reference",
         ),
     ],
 )

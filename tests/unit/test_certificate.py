@@ -64,7 +64,7 @@ def cut_report(site, length):
         (lambda site: site.measure(2, day=22, **SLOW), "FAIL", "300.00 GB/s"),
         (lambda site: site.measure(1, attempts=[SLOW]), "WARN", "attempt 1 FAIL"),
         (lambda site: site.measure(1, attempts=[{"off": {(0, 1): "corrupt"}}]), "FAIL", "wrong data"),
-        (lambda site: site.measure(1, table=""), "NOT JUDGED", "no reference describes 1 result"),
+        (lambda site: site.measure(1, table=""), "NOT JUDGED", "no reference for 1 result"),
         (lambda site: site.measure(1, reasons=[Reason(Verdict.FAIL, "it is NV6")]), "FAIL", "it is NV6"),
         (lambda site: site.measure(1, notes=["simulated fault: a:b"]), "INCOMPLETE", "SIMULATED: --simulate-fault a:b"),
         (other_references, "INCOMPLETE", "was judged by other references than those of the commit"),

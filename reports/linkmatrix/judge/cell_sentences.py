@@ -175,7 +175,7 @@ def straggling(cell: Cell) -> str:
 
 def in_part(cell: Cell) -> str:
     """A cell that is a total over endpoints, of which one was lost."""
-    why = "an endpoint was lost: no reference describes a partial total"
+    why = "an endpoint was lost: a partial total has no reference"
     return f"{name(cell.pair)} was measured only partly, because {why}"
 
 

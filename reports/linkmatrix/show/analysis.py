@@ -50,7 +50,7 @@ SIMULATED = "No component is faulty: the fault was simulated. Measure without --
 #: {verdict: its meaning for a run}, if nothing more specific is known.
 VERDICT_MEANINGS = {
     Verdict.WARN: "All cells are inside their references. Read the lines marked WARN.",
-    Verdict.NOT_JUDGED: "The measured data is verified. No reference describes the measurement.",
+    Verdict.NOT_JUDGED: "The measured data is verified. There is no valid reference to compare with.",
     Verdict.DISTURBED: "Another process used the node, and cells are slow or intermittent. No component is flagged.",
     Verdict.INCOMPLETE: "The run is not complete: the listed items are missing. It cannot be PASS.",
     Verdict.FAIL: "Each failure is listed with its reason.",

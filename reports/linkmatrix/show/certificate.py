@@ -212,4 +212,4 @@ def uncovered_sentences(bundle: Bundle, judged: Iterable[Judged]) -> Iterator[st
                 yield f"{name}: its data was not verified"
     if without:
         names = ", ".join(units.first(list(dict.fromkeys(without))))
-        yield f"no reference describes {units.counted(len(without), 'result')}: {names}"
+        yield f"no reference for {units.counted(len(without), 'result')}: {names}"
