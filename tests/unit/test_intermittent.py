@@ -266,8 +266,7 @@ def test_a_run_states_the_detection_power_of_its_worst_test_case(judged_run, mak
     _, found = judged_run(with_samples(make_record(), [396.0] * 7))
     prior = intermittent.GPU_MEMORY
     (sentence,) = (one for one in Analysis(None, found).assessment if "Intermittent links: " in one)
-    assert CASE in sentence and "12 cells, 7 samples each" in sentence
-    assert f"WARN in {100 * intermittent.ordinary_power(prior, 12, 7):.1f} %" in sentence
+    assert f"{100 * intermittent.ordinary_power(prior, 12, 7):.1f} % (memory of GPUs, WARN)" in sentence
 
 
 def test_no_other_finding_hides_an_intermittent_cell(judged_run, make_record):

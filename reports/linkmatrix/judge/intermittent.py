@@ -51,15 +51,17 @@ SIGMAS_OF_USUAL, SIGMAS_OF_FAST = 1.2816, 0.6745  # normal quantiles of USUAL an
 class Prior(NamedTuple):
     """The rate of slow passes of healthy cells, before a run. samples: weight of the rate, as a number of samples."""
 
+    links: str  # the links that this prior describes
     rate: float
     samples: float
 
 
 #: Measured on 2 × H100 and on 1 × H100: see "Intermittent cells" in docs/evidence.md.
-GPU_MEMORY = Prior(2e-5, 10_000)  # timed on the GPU
-HOST_LINKS = Prior(0.02, 36)  # between a GPU and host memory, timed on the GPU, in one direction
-NETWORK = HOST_LINKS  # assumed: adapters copy the data, as GPUs do
-OTHER_PRIOR = Prior(0.1, 18)  # both directions of a host link compete; the operating system delays all other samples
+GPU_MEMORY = Prior("memory of GPUs", 2e-5, 10_000)  # timed on the GPU
+HOST_LINKS = Prior("host links", 0.02, 36)  # between a GPU and host memory, timed on the GPU, in one direction
+NETWORK = HOST_LINKS._replace(links="networks")  # assumed: adapters copy the data, as GPUs do
+#: Both directions of a host link compete, and the operating system delays all other samples.
+OTHER_PRIOR = Prior("other links", 0.1, 18)
 BETWEEN_NODES = "NET"
 STARTED_BY_HOST = "in-turn"  # a value of the key `timing`
 
@@ -260,11 +262,11 @@ def upper_tail(trials: int, least: int, a: float, b: float) -> float:
 
 
 def detection_power(results: Iterable[tuple[Mapping[str, Any], Result]]) -> list[str]:
-    """Sentences about the power to detect intermittent links: a sentence per verdict, for its worst test case.
+    """Sentences about the power to detect intermittent links: that of the worst test case of each kind of links.
 
     results: (record, result) of each matrix of a run.
     """
-    powers: dict[str, list[tuple[float, str]]] = {"FAIL": [], "WARN": []}
+    worst: dict[tuple[str, str], float] = {}  # {(links, verdict): probability}
     noisy = 0
     for record, result in results:
         passes = (result.get("short_samples") or {}).get("passes")
@@ -275,21 +277,25 @@ def detection_power(results: Iterable[tuple[Mapping[str, Any], Result]]) -> list
         if not cells:
             continue
         if passes:
-            samples = int(result["short_samples"]["fewest"])
-            found = power(prior, cells, len(passes), samples // len(passes))
+            found = power(prior, cells, len(passes), int(result["short_samples"]["fewest"]) // len(passes))
             noisy += too_noisy(result)
         else:
-            samples = int(counts[counts > 0].min())
-            found = ordinary_power(prior, cells, samples)
-        size = f"{counted(cells, 'cell')}, {samples} {'short ' if passes else ''}samples each"
+            found = ordinary_power(prior, cells, int(counts[counts > 0].min()))
         verdict = "FAIL" if passes and not delayed_by_host(record, result).all() else "WARN"
-        powers[verdict].append((found, f"{result['testcase']}, {size}"))
-    fault = f"a cell that loses 50 % in {100 * EXAMPLE:.0f} % of its samples"
-    worst = [(verdict, *min(each)) for verdict, each in powers.items() if each]
-    return [
-        f"Intermittent links: {fault} becomes {verdict} in {100 * found:.1f} % of runs (worst test case: {name})."
-        for verdict, found, name in worst
-    ] + ([f"The short samples of {counted(noisy, 'cell')} are too noisy to show a loss of 50 %."] if noisy else [])
+        worst[prior.links, verdict] = min(found, worst.get((prior.links, verdict), 1.0))
+    shares = ", ".join(
+        f"{100 * found:.1f} % ({links}, {verdict})" for (links, verdict), found in sorted(worst.items(), key=by_power)
+    )
+    fault = f"a link that loses 50 % in {100 * EXAMPLE:.0f} % of its samples"
+    lines = [f"Intermittent links: a run finds {fault} with a probability of {shares}."] if worst else []
+    return lines + (
+        [f"The short samples of {counted(noisy, 'cell')} are too noisy to show a loss of 50 %."] if noisy else []
+    )
+
+
+def by_power(worst: tuple[tuple[str, str], float]) -> float:
+    """Sorts the kinds of links from the largest probability to the smallest."""
+    return -worst[1]
 
 
 def too_noisy(result: Result) -> int:
