@@ -1,1 +1,1 @@
-"""What is stored: ReFrame's reports, their records, suspects, and what one run at a time needs."""
+"""Stored results (reports, records, the index, flagged components), and the execution of ReFrame."""

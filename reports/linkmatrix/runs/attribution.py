@@ -1,13 +1,16 @@
-"""Decides whether a component or its slot is at fault, from the runs before and after a swap.
+"""Decides after a swap whether a component or its slot is at fault, from the runs before and after the swap.
 
-The model has three assumed probabilities:
+The model assumes three probabilities:
 
 * PRIOR: a component is bad; a slot is bad
-* DETECTED: a run flags the pair if the component or the slot is bad; below 1, because faults may be intermittent
-* FALSE_ALARM: a run flags the pair although both are good; below the 1 % of a whole run (references/noise.py)
+* DETECTED: a run flags the pair if the component or the slot is bad. The value is below 1, because faults may be
+  intermittent.
+* FALSE_ALARM: a run flags the pair although both are good. The value is below the 1 % of a whole run
+  (references/noise.py).
 
-Bayes' rule gives the exact probability of each combination of good and bad, because few components are moved at a time.
-A probability of CERTAIN or more is reported as a fact, and a smaller probability as unknown.
+Bayes' rule gives the exact probability of each combination of good and bad. The exact calculation is possible because
+few components are moved at a time. A probability of CERTAIN or more is reported as a fact. A smaller probability is
+reported as unknown.
 """
 
 import math
@@ -30,12 +33,12 @@ Pair = tuple[Component, Slot]
 
 @dataclass
 class Stay:
-    """The runs with a component in a slot.
+    """The runs in which one component was in one slot.
 
     * first, last: times of the first and last run
-    * runs, flagged, clean: numbers of all runs, of runs that flagged the pair, and of clean runs
-    * events: (time, whether the run flagged the pair) of flagged and clean runs, in order. For a pair that was never
-      flagged, only the last MOST_KEPT.
+    * runs, flagged, clean: number of all runs, of runs that flagged the pair, and of clean runs
+    * events: (time, whether the run flagged the pair) of each flagged or clean run, in order of time. A pair that was
+      never flagged keeps only the last MOST_KEPT events.
     """
 
     first: str
@@ -46,7 +49,7 @@ class Stay:
     clean: int = 0
 
     def add(self, when: str, flagged: bool, clean: bool) -> None:
-        """Adds a run. A run may be neither flagged nor clean."""
+        """Adds a run. `flagged` and `clean` may both be false."""
         self.last, self.runs = when, self.runs + 1
         self.flagged += flagged
         self.clean += clean and not flagged
@@ -58,12 +61,12 @@ class Stay:
 
 @dataclass(frozen=True)
 class SwapResult:
-    """The result of a swap for a component and a slot that were flagged together.
+    """The result of a swap, for a component and a slot that were flagged in the same run.
 
-    * component, slot: the probabilities that the component is bad, and that the slot is bad
+    * component, slot: probability that the component is bad, and probability that the slot is bad
     * new_slot: the present slot of the component; None if unknown
-    * new_component: the component that is now in the slot; None for none
-    * unflagged: the components and slots that are good, among the candidates of `find_candidates`
+    * new_component: the component that is now in the slot; None if the slot is empty
+    * unflagged: the candidates of `find_candidates` that are certainly good
     """
 
     pair: Pair
@@ -78,8 +81,8 @@ class SwapResult:
 class Evidence:
     """All stays of components in slots.
 
-    pairs: {component or slot: its pairs}. repairs: {component or slot: time of its last repair}; earlier events do not
-    count.
+    * pairs: {component or slot: all pairs (component, slot) that contain it}
+    * repairs: {component or slot: time of its last repair}. Events before the repair do not count.
     """
 
     stays: dict[Pair, Stay] = field(default_factory=dict)
@@ -96,10 +99,12 @@ class Evidence:
         stay.add(when, flagged, clean)
 
     def events_since(self, pair: Pair, suspect: Pair, since: str) -> list[bool]:
-        """The events of a pair that count: a list of booleans, True for a flagged run.
+        """The events of a pair that count for a swap of `suspect`: True for a flagged run, False for a clean run.
 
-        These are the events since the time `since` and since the last repair of the component or slot. For pairs
-        without the suspect component and slot, the last clean events before `since` also count.
+        * Events since the time `since` count.
+        * The last clean events before `since` also count, if the pair contains neither the suspect component nor the
+          suspect slot.
+        * Events before the last repair of the component or slot never count.
         """
         start = max((self.repairs.get(key, "") for key in pair), default="")
         events = [one for one in self.stays[pair].events if one[0] >= start]
@@ -110,12 +115,12 @@ class Evidence:
         return [*before[-CLEAN_RUNS_BEFORE:], *now]
 
     def newest(self, key: Key) -> Pair:
-        """The last known pair of a component or slot: (component, its slot)."""
+        """The newest pair (component, slot) that contains this component or slot."""
         return max(self.pairs[key], key=lambda pair: self.stays[pair].last)
 
 
 def attribute(evidence: Evidence, suspect: Pair, since: str) -> SwapResult | None:
-    """The result of a swap for a pair that was first flagged at the time `since`; None if there was no swap."""
+    """The result of the swap of a pair that was first flagged at the time `since`; None if there was no swap."""
     component, slot = suspect
     present_slot, occupant = evidence.newest(component)[1], evidence.newest(slot)[0]
     moved = evidence.stays[component, present_slot].last > since and present_slot != slot
@@ -136,7 +141,10 @@ def attribute(evidence: Evidence, suspect: Pair, since: str) -> SwapResult | Non
 
 
 def find_candidates(evidence: Evidence, suspect: Pair, since: str) -> Iterator[Key]:
-    """Yields the components and slots that may be bad: the suspects, and all that were flagged with a candidate."""
+    """Yields the components and slots that may be bad.
+
+    The suspect component and slot are candidates. Whatever was flagged in one pair with a candidate is a candidate too.
+    """
     found: dict[Key, None] = dict.fromkeys(suspect)
     queue: list[Key] = list(suspect)
     while queue and len(found) < MOST_CANDIDATES:
@@ -149,7 +157,7 @@ def find_candidates(evidence: Evidence, suspect: Pair, since: str) -> Iterator[K
 
 
 def posterior(evidence: Evidence, suspect: Pair, since: str, candidates: list[Key]) -> list[float]:
-    """The probability of each candidate that it is bad. All other components and slots are assumed to be good."""
+    """The probability of each candidate to be bad. All components and slots other than the candidates count as good."""
     number = {key: at for at, key in enumerate(candidates)}
     states = (np.arange(1 << len(candidates))[:, None] >> np.arange(len(candidates))) & 1 == 1
     logs = np.where(states, math.log(PRIOR), math.log(1 - PRIOR)).sum(axis=1)
@@ -172,7 +180,7 @@ FOLLOWED, STAYED, BOTH = (
 
 
 def is_decided(sentence: str) -> bool:
-    """Whether a sentence of `swap_sentence` reports a fault of the component or slot."""
+    """Whether a sentence of `swap_sentence` names the component, the slot or both as faulty."""
     return sentence.startswith((FOLLOWED, STAYED, BOTH))
 
 

@@ -51,12 +51,12 @@ UNPACKED: list[tempfile.TemporaryDirectory[str]] = []  # removed at the end of t
 class Bundle:
     """The content of a bundle.
 
-    * sha256: of the archive
+    * sha256: SHA-256 of the archive
     * runs: all attempts, the oldest first
-    * run: the run of the bundle
+    * run: the run for which the bundle was made
     * folder: the folder that contains config/
     * versions: {package: version}
-    * frozen: "commit" and "time" of the references, or a "problem" without a commit
+    * frozen: "commit" and "time" of the references; "problem" if the references are not committed
     * unreported: sentences about attempts without a report
     """
 
@@ -76,9 +76,10 @@ class Bundle:
 
 
 def pack_run(run: Run, references: Path, repository: Path) -> bytes:
-    """The archive of a run and its other attempts. references: a folder or a file. Raises BadInput.
+    """Returns the archive of a run and its other attempts. Raises BadInput.
 
-    repository: the folder that contains config/.
+    * references: a folder or a file
+    * repository: the folder that contains config/
     """
     commit = reference_commit(references)
     manifests = sorted((repository / "config" / "manifests").glob("[!.]*.json"))
@@ -105,7 +106,7 @@ def pack_run(run: Run, references: Path, repository: Path) -> bytes:
 
 
 def reference_commit(references: Path) -> dict[str, str]:
-    """{"commit", "time"} of the last change of the references; {"problem": reason} if they are not committed."""
+    """Returns {"commit", "time"} of the last change of the references; {"problem": reason} without a commit of them."""
     folder, name = (references, ".") if references.is_dir() else (references.parent, references.name)
 
     def git(*words: str) -> str:
@@ -124,7 +125,7 @@ def reference_commit(references: Path) -> dict[str, str]:
 
 
 def utc(seconds: float) -> str:
-    """Converts seconds since 1970 to the format of records; "" for 0 and for impossible times."""
+    """Converts seconds since 1970 to the time format of records. Returns "" for 0 and for impossible times."""
     try:
         return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%dT%H:%M:%SZ}" if seconds > 0 else ""
     except (OverflowError, ValueError, OSError):
@@ -132,9 +133,10 @@ def utc(seconds: float) -> str:
 
 
 def find_attempts(report: Path, since: str) -> tuple[list[Path], list[str]]:
-    """(the reports of all attempts, sentences about runs without a report).
+    """Returns (the reports of all attempts, sentences about runs without a report).
 
-    The attempts are `report`, and the reports in its folder that measured one of its tests after the time `since`.
+    The report `report` is an attempt. Another report in its folder is an attempt if it began after the time `since` and
+    contains a test of `report`.
     """
     wanted, found, without = tests_in(report), [report], []
     for other in folders.reports_in(report.parent):
@@ -150,7 +152,7 @@ def find_attempts(report: Path, since: str) -> tuple[list[Path], list[str]]:
 
 
 def tests_in(report: Path) -> set[tuple[str, str, str]]:
-    """{(system, partition, test)} of a report. Raises BadInput."""
+    """Returns the set of (system, partition, test) in a report. Raises BadInput."""
     return {
         (str(case.get("system")), str(case.get("partition")), testcases.display_name(case))
         for _, case in report_cases(read_json(report, folders.CUT), report)
@@ -159,7 +161,7 @@ def tests_in(report: Path) -> set[tuple[str, str, str]]:
 
 
 def report_cases(content: Mapping[str, Any], report: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields ("attempt-position", test case) for each test case of a report. Raises BadInput."""
+    """Yields ("attempt-position", test case) of each test case in a report, such as ("0-3", …). Raises BadInput."""
     with stored.reframe_errors(report):
         for attempt, run in enumerate(content["runs"]):
             for place, case in enumerate(run["testcases"]):
@@ -167,7 +169,7 @@ def report_cases(content: Mapping[str, Any], report: Path) -> Iterator[tuple[str
 
 
 def report_members(report: Path, number: int) -> dict[str, bytes]:
-    """{name in the bundle: content} of a report and the files of its test cases. Raises BadInput."""
+    """Returns {name in the bundle: content} for a report and the files of its test cases. Raises BadInput."""
     found = {f"reports/{number}.json": read_whole(report, MOST_BYTES)}
     for place, case in report_cases(read_json(report), report):
         if (folder := case_folder(case, report)) is not None:
@@ -179,7 +181,7 @@ def report_members(report: Path, number: int) -> dict[str, bytes]:
 
 
 def case_folder(case: Mapping[str, Any], report: Path) -> Path | None:
-    """The folder with the verdict and the record of a test case; None without files."""
+    """The folder with the verdict and the record of a test case; None if the files are missing."""
     if testcases.DIGEST not in case:
         record = testcases.record_place(case, report)
         return record.parent if record else None
@@ -190,7 +192,7 @@ def case_folder(case: Mapping[str, Any], report: Path) -> Path | None:
 
 
 def record_members(test: Test, folder: str) -> dict[str, bytes]:
-    """{name in the bundle: content} of a record without a report, with its other files. Raises BadInput."""
+    """Returns {name in the bundle: content} for a record without a report and for its files. Raises BadInput."""
     assert test.path is not None and test.record is not None  # a run of records has no other test
     cells = [test.path.with_name(one["cells"]["file"]) for one in test.record["results"] if "cells" in one]
     verdict = [test.path.with_name(verdict_file.FILE)] if test.stored else []
@@ -199,9 +201,9 @@ def record_members(test: Test, folder: str) -> dict[str, bytes]:
 
 
 def pack(members: Mapping[str, bytes]) -> bytes:
-    """A tar archive of the files {name: content} and their SHA256SUMS. Raises BadInput for an invalid name.
+    """Returns a tar archive of the files {name: content} and of their SHA256SUMS. Raises BadInput for an invalid name.
 
-    Names that differ in case only are invalid, because some file systems ignore case.
+    Two names that differ only in case are invalid, because some file systems ignore case.
     """
     counts = Counter(map(str.lower, members))
     if wrong := [name for name in members if not NAMES.fullmatch(name) or counts[name.lower()] > 1]:
@@ -219,11 +221,11 @@ def pack(members: Mapping[str, bytes]) -> bytes:
 
 
 def load(path: Path) -> tuple[dict[str, bytes], str]:
-    """({name: content} without SHA256SUMS, SHA-256 of the archive). Raises BadInput for a changed bundle.
+    """Returns ({name: content} without SHA256SUMS, SHA-256 of the archive). Raises BadInput for a changed bundle.
 
-    The archive must have the bytes that `pack` makes of the same members. Links, devices, repeated names, wrong
-    hashes and further bytes are therefore refused. The size of a member is checked first, because a sparse file may
-    claim any size.
+    The bytes of the archive must be the bytes that `pack` makes of the same members. Links, devices, repeated names,
+    wrong hashes and additional bytes are therefore refused. The size of a member is checked first, because a sparse
+    file may claim any size.
     """
     content = read_whole(path, MOST_BYTES)
     members: dict[str, bytes] = {}
@@ -269,7 +271,10 @@ def read(path: Path) -> Bundle:
 
 
 def read_run(root: Path, number: int) -> Run:
-    """The run of a report of an unpacked bundle. root: the folder of the bundle. number: of the report, from 1."""
+    """The run of one report of an unpacked bundle.
+
+    root: the folder of the bundle. number: the number of the report, from 1.
+    """
     report = root / f"reports/{number}.json"
     content = read_json(report)
     runs: list[dict[str, Any]] = [{"testcases": []} for _ in content["runs"]]
@@ -282,9 +287,9 @@ def read_run(root: Path, number: int) -> Run:
 
 
 def judge_again(run: Run, path: Path, root: Path) -> Run:
-    """The run of a bundle, judged again. If the stored and the new verdict of a test differ, the worse counts.
+    """Returns the run of a bundle with new verdicts. Each test has the worse of its stored and its new verdict.
 
-    path: of the bundle. root: the folder with its unpacked files.
+    path: the bundle. root: the folder with the unpacked files of the bundle.
     """
     tests = []
     for test in run.tests:

@@ -17,7 +17,11 @@ LESS = "less than "
 
 @dataclass(frozen=True)
 class EndedRun:
-    """A run that has ended. system: its option --system; None without. before: the earlier passes that it resumes."""
+    """A run that has ended.
+
+    system: value of the run's option --system; None without this option. before: the earlier passes that the run
+    resumes.
+    """
 
     mode: str
     system: str | None
@@ -32,14 +36,14 @@ class EndedRun:
 
     @cached_property
     def measured(self) -> tuple[dict[str, dict[str, int]], dict[str, list[str]]]:
-        """({partition: {test case: number of cells}}, {partition: skipped test cases}), with the earlier passes."""
+        """The result of `measured_cases` for this run, with the passes of the earlier runs that it resumes."""
         measured, skipped = measured_cases(self.tests)
         for one in self.before.cases():
             measured.setdefault(one.partition, {}).setdefault(one.case, one.cells)
         return measured, skipped
 
     def expected(self, one: manifest.Manifest) -> manifest.Manifest:
-        """The manifest without the cells of nodes that are out of service."""
+        """The manifest `one`, without the cells of nodes that are out of service."""
         cases = dict(one.cases)
         for test in self.tests:
             name = manifest.key(test.name, test.environ)
@@ -53,7 +57,7 @@ class EndedRun:
 
 
 def measured_cases(tests: Iterable[Test]) -> tuple[dict[str, dict[str, int]], dict[str, list[str]]]:
-    """({partition: {test case: number of cells}}, {partition: skipped test cases}) of a report's tests."""
+    """Returns ({partition: {test case: number of cells}}, {partition: skipped test cases}) of the tests of a report."""
     measured: dict[str, dict[str, int]] = {}
     skipped: dict[str, list[str]] = {}
     for test in tests:
@@ -70,8 +74,10 @@ def measured_cases(tests: Iterable[Test]) -> tuple[dict[str, dict[str, int]], di
 def manifest_lines(ran: EndedRun, verdict: Verdict) -> list[str]:
     """Lines about the differences between a run and its manifests.
 
-    A line that begins with LESS makes the run INCOMPLETE. A complete run that passes writes a missing manifest. Without
-    a manifest, an acceptance with a selection of tests is INCOMPLETE. verdict: of the run.
+    * A line that begins with LESS makes the run INCOMPLETE.
+    * A partition without a manifest gets one, if the run is complete and its verdict is PASS or WARN.
+    * An acceptance run that selects tests is INCOMPLETE on a partition without a manifest.
+    * verdict: the verdict of the run
     """
     known = manifest.load(ran.repository, ran.mode)
     measured, skipped = ran.measured
@@ -98,7 +104,7 @@ def manifest_lines(ran: EndedRun, verdict: Verdict) -> list[str]:
 
 
 def left_out_lines(known: Mapping[str, manifest.Manifest], measured: Mapping[str, manifest.Cases]) -> list[str]:
-    """One line per manifest with the test cases that it leaves out."""
+    """One line per manifest, with the unmeasured test cases that the manifest leaves out."""
     lines = []
     for partition in sorted(set(known) & set(measured)):
         names = [name for name in known[partition].left_out if name not in measured[partition]]
@@ -108,14 +114,14 @@ def left_out_lines(known: Mapping[str, manifest.Manifest], measured: Mapping[str
 
 
 def missing_node_lines(report: Path, nodes: list[str]) -> list[str]:
-    """A line that begins with LESS if a requested node has no test in a report; otherwise no line."""
+    """Returns a line that begins with LESS and lists the requested nodes without a test; [] without such nodes."""
     tested = {short(test.node) for test in stored.load_all(report).tests}
     without = [node for node in nodes if short(node) not in tested]
     return [f"{LESS}requested: no test of {units.listed(without)}"] if without else []
 
 
 def write_manifests(ran: EndedRun, reason: str, left_out: Mapping[str, str] | None = None) -> list[str]:
-    """Writes the manifests of a run, one per partition. Returns one line per manifest. left_out: see `freeze`."""
+    """Writes one manifest per partition of a run. Returns one line per manifest. left_out: see `manifest.freeze`."""
     measured, skipped = ran.measured
     lines = []
     for partition in sorted(set(measured) | set(skipped)):

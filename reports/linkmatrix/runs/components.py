@@ -37,7 +37,7 @@ Slot = tuple[str, str]  # (node, slot name, PCI address, port or label); for a n
 
 
 class Sighting(NamedTuple):
-    """A component in a slot, as the record of one run describes it; "" for unknown fields."""
+    """A component in a slot, as the record of one run describes them. Unknown fields are ""."""
 
     node: str
     label: str
@@ -55,9 +55,9 @@ class Sighting(NamedTuple):
 
 
 class Component(NamedTuple):
-    """The identity of a component: a word ("serial", "UUID", "GUID" or "MAC") with its text.
+    """The identity of a component: a word ("serial", "UUID", "GUID" or "MAC") and its text.
 
-    If no record identifies the component, the word is "" and the text is its slot.
+    If no record identifies the component, the word is "", and the text is the slot.
     """
 
     word: str
@@ -89,7 +89,7 @@ class ComponentNames:
         self.ambiguous = self.ambiguous_numbers(both for both in every if id(both[1]) in numbers)
 
     def ambiguous_numbers(self, sightings: Iterable[tuple[str, Sighting]]) -> set[str]:
-        """The serial numbers and UUIDs that cannot belong to a single component."""
+        """The serial numbers and UUIDs that cannot identify one component."""
         last: dict[str, tuple[str, Slot]] = {}
         earlier: dict[str, set[Slot]] = {}
         returns: Counter[str] = Counter()
@@ -108,7 +108,7 @@ class ComponentNames:
         return found
 
     def component(self, one: Sighting) -> Component:
-        """The identity of a sighting's component; its slot if no record identifies the component."""
+        """The identity of the component of a sighting; its slot if no record identifies the component."""
         other = ("MAC" if MAC.fullmatch(one.uuid) else "GUID") if one.kind == ADAPTER else "UUID"
         for word, text in (("serial", one.serial or self.serial_of.get(one.uuid, "")), (other, one.uuid)):
             if text and text not in self.ambiguous:
@@ -116,7 +116,7 @@ class ComponentNames:
         return Component("", slot_name(self.slot(one)))
 
     def slot(self, one: Sighting) -> Slot:
-        """The identity of a sighting's slot."""
+        """The identity of the slot of a sighting."""
         node = short(one.node)
         if one.kind == NODE:
             return node, ""
@@ -124,13 +124,16 @@ class ComponentNames:
 
 
 def slot_name(slot: Slot) -> str:
-    """The printed name of a slot: "n12/slot 3", "n12/module 3", "n12/0000:18:00.0", "n12"."""
+    """The printed name of a slot, such as "n12/slot 3", "n12/module 3" or "n12/0000:18:00.0". For a node: "n12"."""
     node, name = slot
     return f"{node}/slot {name}" if re.fullmatch(r"[0-9-]+", name) else f"{node}/{name}".rstrip("/")
 
 
 def parse_slot(text: str, option: str) -> Slot:
-    """Parses a slot: "n12/3", "n12/slot 3", or "n12" for a node. Raises BadInput. option: its name, for the message."""
+    """Parses the text of a slot, such as "n12/3" or "n12/slot 3"; "n12" is a node. Raises BadInput.
+
+    option: the command-line option that contains the text, for the error message.
+    """
     node, _, slot = text.strip().partition("/")
     slot = re.sub(r"^slot\s+", "", slot.strip())
     if not re.fullmatch(r"[^\s/]+", node) or (("/" in text) != bool(slot)) or clean(text) != text:
@@ -139,22 +142,26 @@ def parse_slot(text: str, option: str) -> Slot:
 
 
 def matches_slot(slot: Slot, wanted: Slot) -> bool:
-    """Whether a slot matches `wanted`. "3" matches "slot 3" and "module 3"; a node matches all of its slots."""
+    """Whether a slot matches `wanted`. The name "3" matches "slot 3" and "module 3".
+
+    A node matches all of its slots.
+    """
     if short(slot[0]) != short(wanted[0]):
         return False
     return wanted[1] in ("", slot[1]) or slot[1].partition(" ")[2] == wanted[1]
 
 
 def is_component(one: Sighting, text: str) -> bool:
-    """Whether the component of a sighting has this serial number or UUID."""
+    """Whether `text` is the serial number or UUID of the component in a sighting."""
     return text.casefold() in (one.serial.casefold(), one.uuid.casefold())
 
 
 def device_sightings(record: Mapping[str, Any]) -> dict[str, Sighting]:
-    """{label of a device: its sighting} of a record.
+    """Returns {device label: sighting} of a record.
 
-    The label in a sighting contains the number of a rank inside its node, because its number in the job changes.
-    Serial numbers, slots and PCI addresses that several devices share are left out (see the docstring of this module).
+    The label inside a sighting contains the number of a rank in its node, because the number in the job changes from
+    job to job. Serial numbers, slots and PCI addresses that several devices share are left out (see the docstring of
+    this module).
     """
     devices = record["devices"]
     boards = shared_texts(devices, lambda device: device["part"].get("serial", ""))
@@ -179,7 +186,7 @@ def device_sightings(record: Mapping[str, Any]) -> dict[str, Sighting]:
 
 
 def endpoint_sightings(record: Mapping[str, Any]) -> dict[str, tuple[Device, Sighting]]:
-    """{label of an endpoint in the record's matrices: (device, sighting)}. The endpoint may be a node."""
+    """Returns {endpoint label: (device, sighting)} of a record. An endpoint may also be a node."""
     found = {
         label: ((one.node, one.uuid or one.serial or one.label), one) for label, one in device_sightings(record).items()
     }
@@ -190,9 +197,9 @@ def endpoint_sightings(record: Mapping[str, Any]) -> dict[str, tuple[Device, Sig
 
 
 def node_components(record: Mapping[str, Any] | None) -> dict[str, dict[str, str]]:
-    """{node: {"driver": version, slot: serial number or UUID of its device}} of a record.
+    """Returns {node: {"driver": version, slot: serial number or UUID of the device}} of a record.
 
-    A node is left out if the record identifies none of its devices, as a record of host memory.
+    Nodes without an identified device are left out, such as the nodes of a record of host memory.
     """
     found: dict[str, dict[str, str]] = {}
     for one in device_sightings(record).values() if record is not None else ():
@@ -208,16 +215,16 @@ def driver_version(record: Mapping[str, Any]) -> str:
 
 
 def pci_address(device: Mapping[str, Any]) -> str:
-    """The PCI address of a device; "" if unknown. The instances of a divided GPU have the same address."""
+    """The PCI address of a device; "" if unknown. All MIG slices of a GPU have the address of the GPU."""
     return str(device["pci"] or device["place"].get("pci") or "").lower()
 
 
 def shared_texts(
     devices: Iterable[Mapping[str, Any]], text_of: Callable[[Mapping[str, Any]], str]
 ) -> set[tuple[str, str]]:
-    """{(node, text)} of the texts that several devices of a node share. Two ranks with the same GPU count once.
+    """Returns the set of (node, text) for each text that several devices of the node share.
 
-    text_of: returns the serial number, slot or address of a device.
+    Two ranks with the same GPU are one device. text_of: returns the serial number, slot or address of a device.
     """
     found = {
         (device["node"], text_of(device), device["uuid"] or device["pci"] or device["label"]) for device in devices
@@ -227,7 +234,7 @@ def shared_texts(
 
 
 def adapter_sightings(record: Mapping[str, Any]) -> dict[tuple[str, str], Sighting]:
-    """{(node, name): sighting} of the identified adapters. A name is "mlx5_0", or "mlx5_0:2" for port 2."""
+    """Returns {(node, name): sighting} of the identified adapters. A name is "mlx5_0", or "mlx5_0:2" for port 2."""
     found = {}
     for one in record["adapters"]:
         place, part = one["place"], one["part"]

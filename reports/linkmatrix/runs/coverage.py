@@ -1,8 +1,9 @@
-"""Coverage of a partition: the last measurement of each node and of each pair of leaf switches, from the index.
+"""Coverage of a partition: when each node and each pair of leaf switches was last measured, from the index.
 
-* The suite of a partition contains the test cases that were measured completely on at least half of its measured nodes.
-* The age of a node is the age of its oldest result, among the newest complete results of the test cases of the suite.
-  Only tests of this node alone count.
+* The suite of a partition is the set of its common test cases. A test case is common if at least half of the measured
+  nodes have a complete result of it.
+* The age of a node: of each test case of the suite, take the newest complete result. The oldest of these results gives
+  the age. Only tests of this node alone count.
 * A preempted job counts for the test cases that it completed.
 """
 
@@ -43,9 +44,9 @@ POSITION = ("slot", "pci", "port")
 class Coverage:
     """The coverage of a partition at the time `now`, in seconds since 1970.
 
-    * pairs: {two leaf switches: time of the last measurement between them, None for never}
+    * pairs: {(leaf switch, leaf switch): time of the last measurement between them}; None if never measured
     * suite: the test cases that each node should have
-    * alone, together: the duration of a run on one node, and on two nodes; None without a stored run
+    * alone, together: duration of a run on one node, and of a run on two nodes; None without a stored run
     """
 
     partition: str
@@ -64,7 +65,7 @@ class Coverage:
         return max(age(self.now, node.tested) for node in self.nodes)
 
     def sentence(self, within: int) -> str:
-        """ "every node measured in the last 9 days, 96 % of pairs of leaf switches in the last 30 days"."""
+        """A summary: "every node measured in the last 9 days, 96 % of pairs of leaf switches in the last 30 days"."""
         never = [node.name for node in self.nodes if node.tested is None]
         known = [age(self.now, node.tested) for node in self.nodes if node.tested is not None]
         if not known:
@@ -82,7 +83,7 @@ class Coverage:
 
 
 def age(now: float, then: float | None) -> int:
-    """The age of the time `then` in whole days, rounded up; 0 for a time in the future."""
+    """The days from `then` to `now`, rounded up to whole days; 0 if `then` is in the future."""
     return max(0, -(-int(now - (then or 0.0)) // DAY))
 
 
@@ -97,9 +98,9 @@ def coverage(
 ) -> Coverage:
     """The coverage of a partition. Raises BadInput if no node of the partition is known.
 
-    * known: {node: reason why it accepts no jobs, "" if it does} from the scheduler; None for the nodes of stored runs
-    * leaves: {node: its leaf switch}; other nodes have the leaf switch of their newest record
-    * written: notes; a node counts as changed after a noted repair
+    * known: {node: reason why the node accepts no jobs, or ""} from the scheduler; None to use the nodes of stored runs
+    * leaves: {node: its leaf switch}. Nodes that are not in `leaves` have the leaf switch of their newest record.
+    * written: notes of users. A node with a noted repair counts as changed.
     """
     until = now + SKEW
     newest: dict[str, dict[str, int]] = {}
@@ -154,27 +155,30 @@ def coverage(
 
 
 def common_testcases(measured: Iterable[Mapping[str, int]]) -> tuple[str, ...]:
-    """The test cases of at least half of the nodes with any test case. measured: the test cases of each node."""
+    """The test cases that at least half of the measured nodes have. measured: the test cases of each node."""
     nodes = [cases for cases in measured if cases]
     counts = Counter(name for cases in nodes for name in cases)
     return tuple(sorted(name for name, count in counts.items() if 2 * count >= len(nodes)))
 
 
 def flag_reasons(suspects: Iterable[Suspect], clean_runs: int) -> dict[str, str]:
-    """{node: the sentence about its component with the oldest flag}. suspects: the longest flagged first."""
+    """Returns {node: sentence about its component with the oldest flag}. suspects: the longest flagged first."""
     return {short(one.node): one.sentence(clean_runs) for one in reversed(list(suspects))}
 
 
 def node_changes(newest: Mapping[str, State], before: Mapping[str, State]) -> dict[str, str]:
-    """{node: the changes between its last complete measurement (`before`) and its newest record, as text}."""
+    """Returns {node: its changes since the last complete measurement, as text}. Nodes without a change are left out.
+
+    newest: states in the newest records. before: states in the last complete measurements.
+    """
     found = {node: state_difference(before[node], state) for node, state in newest.items() if node in before}
     return {short(node): text for node, text in found.items() if text}
 
 
 def noted_repairs(written: Iterable[Note], tested: Mapping[str, float], newest: Mapping[str, State]) -> dict[str, str]:
-    """{node: last note of a repair of the node or of its components, after its last complete measurement}.
+    """Returns {node: its last note of a repair}. The repair may be of the node or of one of its components.
 
-    tested: {node: time of its last complete measurement}.
+    Only repairs after the last complete measurement of the node count. tested: {node: time of this measurement}.
     """
     return {
         node: note.sentence()
@@ -186,7 +190,7 @@ def noted_repairs(written: Iterable[Note], tested: Mapping[str, float], newest: 
 
 
 def nodes_with(text: str, newest: Mapping[str, State]) -> set[str]:
-    """The nodes whose newest record contains the component with the identity `text`; none for ""."""
+    """The nodes whose newest record contains the component with the identity `text`; no nodes for ""."""
     wanted = text.casefold()
     return {
         short(node)
@@ -196,7 +200,10 @@ def nodes_with(text: str, newest: Mapping[str, State]) -> set[str]:
 
 
 def state_difference(before: State, after: State) -> str:
-    """The changes on a node as text; "" without a change. Facts that one of the records lacks do not count."""
+    """The changes of a node from `before` to `after`, as text; "" without a change.
+
+    A fact counts only if both states contain it.
+    """
     changes = [
         f"{name} {value} -> {after.versions[name]}"
         for name, value in before.versions.items()
@@ -212,7 +219,10 @@ def state_difference(before: State, after: State) -> str:
 
 
 def identities(installed: Iterable[InstalledComponent]) -> dict[tuple[str, str], str]:
-    """{(type, location on the node): identity} of the components whose location and identity are known."""
+    """Returns {(type, location on the node): identity}.
+
+    Components without a known location or identity are left out.
+    """
     found = {}
     for one in installed:
         place = next((f"{word} {one.place[word]}" for word in POSITION if one.place.get(word)), "")
@@ -223,7 +233,7 @@ def identities(installed: Iterable[InstalledComponent]) -> dict[tuple[str, str],
 
 
 def ages_by_day(index: Index, found: Coverage, days: int) -> list[tuple[str, int, int]]:
-    """[(date, largest age of a node in days, number of nodes that were never measured)] of the last `days` days.
+    """Returns (date, largest age of a node in days, number of never measured nodes) of each of the last `days` days.
 
     Only measurements of the whole suite count.
     """

@@ -1,6 +1,7 @@
-"""The figures of runs and of published systems in one form, for comparison.
+"""The figures of runs and of published systems in a common form, for comparison.
 
-The bus bandwidth of a collective is compared. Its other two figures follow from the same measurement.
+Only the bus bandwidth of a collective is compared. The time and the algorithm bandwidth follow from the same
+measurement.
 """
 
 import statistics
@@ -53,17 +54,17 @@ PAIR = CELL[:2]
 
 @dataclass(frozen=True, eq=False)
 class Figures:
-    """A matrix of a run or of a published system: a test case or one of its parts, in one size.
+    """A matrix of a run or of a published system: one size of a test case, or of a part of a test case.
 
     * size_bytes: None if unknown
     * cells: one row per measured cell with the columns CELL, in `unit`
-    * summary: {link class: median} of a matrix whose cells are in a file; `cells` is then empty
-    * alias: the OSU benchmark that measures the same, "" for none
-    * extent: the numbers of nodes and ranks of a collective; None for other test cases
-    * library: the library and memory of a collective; "" for other test cases
+    * summary: {link class: median} if the cells are in a file; `cells` is then empty
+    * alias: the OSU benchmark that measures the same quantity; "" if there is none
+    * extent: number of nodes and ranks of a collective; None for other test cases
+    * library: library and memory type of a collective; "" for other test cases
     * on_cores: whether the endpoints are CPU cores
     * variant: options other than the size, such as ", 32 blocks"
-    * route: the unusual route of MPI messages between GPUs, such as "staged" or "without gdrcopy"
+    * route: an unusual route of MPI messages between GPUs, such as "staged" or "without gdrcopy"
     """
 
     testcase: str
@@ -80,21 +81,21 @@ class Figures:
     route: str = ""
 
     def is_same_testcase(self, other: "Figures") -> bool:
-        """Whether both are the same test case under any name, with the same number of pairs of ranks."""
+        """Whether both measure the same test case with the same number of pairs of ranks. The names may differ."""
         if self.alias and other.alias and self.variant != other.variant:
             return self.alias == other.alias and self.part == other.part
         return self.name == other.name or (self.part == other.part and self.comparison_name == other.comparison_name)
 
     @property
     def comparison_name(self) -> str:
-        """The name of the OSU benchmark; without one, the name of the test case."""
+        """The name of the OSU benchmark; the name of the test case if there is no such benchmark."""
         return self.alias or self.testcase
 
     @property
     def name(self) -> tuple[str, str]:
-        """(test case, part), the same for runs and published systems.
+        """Returns (test case, part). The name is the same for runs and for published systems.
 
-        One direction of a bidirectional test case is a part in a run, but a test case in published tables.
+        One direction of a bidirectional test case is a part in a run, but a separate test case in published tables.
         """
         if self.testcase.endswith(DIRECTION) and not self.part:
             return self.testcase.removesuffix(DIRECTION), "one_direction"
@@ -102,15 +103,16 @@ class Figures:
 
     @property
     def where(self) -> str:
-        """The nodes, ranks and library of a collective; otherwise "devices" or "cores of a host"."""
+        """The nodes, ranks and library of a collective. For other figures: "devices" or "cores of a host"."""
         if self.extent is not None:
             return f"{self.extent}, {self.library}" if self.library not in ("", DEFAULT_LIBRARY) else str(self.extent)
         return "cores of a host" if self.on_cores else "devices"
 
     def has_same_extent(self, other: "Figures") -> bool:
-        """Whether both were measured on comparable endpoints.
+        """Whether both figures are of comparable endpoints.
 
-        Collectives need the same library and number of nodes. Other figures must both be of devices, or both of cores.
+        Two collectives are comparable if they have the same library and number of nodes. Other figures are comparable
+        if both are of devices, or both of CPU cores.
         """
         if self.extent is None or other.extent is None:
             return self.extent is other.extent and self.on_cores == other.on_cores
@@ -119,7 +121,7 @@ class Figures:
 
     @property
     def medians(self) -> Mapping[str, float]:
-        """{link class: median} in the order of the cells."""
+        """Returns {link class: median}, in the order of the cells."""
         return self.summary or self.cells.groupby("link_class", sort=False)["value"].median().to_dict()
 
 
@@ -141,7 +143,7 @@ def run_figures(run: Run) -> Iterator[Figures]:
 
 
 def measured_cells(matrix: Matrix) -> "pandas.DataFrame":
-    """The table `Figures.cells` of a matrix; empty if its cells are in a file."""
+    """The measured cells of a matrix as a table for `Figures.cells`; an empty table if the cells are in a file."""
     import pandas
 
     from . import table
@@ -157,9 +159,9 @@ def measured_cells(matrix: Matrix) -> "pandas.DataFrame":
 
 
 def osu_name(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
-    """The OSU benchmark that measures the same as a result: "osu_mbw_mr_dd_4_pairs"; "" for none.
+    """The OSU benchmark that measures the same as a result, such as "osu_mbw_mr_dd_4_pairs"; "" if there is none.
 
-    The name contains the buffers and the number of concurrent pairs of ranks.
+    The name contains the types of the buffers and the number of concurrent pairs of ranks.
     """
     osu = AS_OSU.get(result["testcase"], "")
     if not osu:
@@ -200,10 +202,10 @@ def published_class(pair: Pair, classes: Mapping[Pair, str]) -> str:
 
 
 def compare_efficiencies(run: Run, published: Published, wanted: set[str]) -> tuple[list[str], list[str]]:
-    """(lines that compare the efficiencies of simulations, sentences about series that are not comparable).
+    """Returns (lines with the compared efficiencies of simulations, sentences about series that are not comparable).
 
-    A published series is a mean over all numbers of bodies above a minimum, so the run's value is the same mean.
-    wanted: the test cases to compare; empty for all.
+    A published series is the mean over all numbers of bodies above a minimum. The value of the run is calculated in the
+    same way. wanted: the test cases to compare; empty for all.
     """
     lines: list[str] = []
     left_out: list[str] = []
@@ -224,7 +226,7 @@ def compare_efficiencies(run: Run, published: Published, wanted: set[str]) -> tu
 
 
 def mean_efficiencies(results: Iterable[Result]) -> dict[int, float]:
-    """{number of devices: mean efficiency over the measured numbers of bodies, in percent}."""
+    """Returns {number of devices: efficiency in percent, as the mean over the measured numbers of bodies}."""
     found: dict[int, list[float]] = {}
     for result in results:
         part = result["parts"].get("efficiency")
@@ -236,7 +238,11 @@ def mean_efficiencies(results: Iterable[Result]) -> dict[int, float]:
 
 
 def efficiency_lines(series: Series, here: Mapping[int, float], bodies: list[int]) -> Iterator[str]:
-    """Yields lines that compare a published series with the run. here: {number of devices: efficiency in percent}."""
+    """Yields lines that compare a published series with the run.
+
+    * here: {number of devices: efficiency in percent} of the run
+    * bodies: the numbers of bodies of the run
+    """
     numbers = ", ".join(map(str, sorted(bodies)))
     there = {devices: 100 * value for devices, value in series.devices.items()}
     above = f"more than {series.bodies_above} there"

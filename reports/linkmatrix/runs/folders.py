@@ -28,7 +28,7 @@ CLOCK_JUMP = 180 * DAY  # a longer time without a report is more likely a jump o
 def prefix() -> Path:
     """The folder of all results: $LINKMATRIX_PREFIX, or .linkmatrix next to the nearest config/settings.py.
 
-    Raises BadInput if the variable names something other than a folder.
+    Raises BadInput if the variable does not name a folder.
     """
     if name := os.environ.get("LINKMATRIX_PREFIX"):
         if os.path.exists(name) and not os.path.isdir(name):
@@ -40,7 +40,11 @@ def prefix() -> Path:
 
 
 def repository() -> Path:
-    """The folder with the nearest config/settings.py, above the working directory or else above this package."""
+    """The folder that contains config/settings.py.
+
+    The search begins at the working directory and its parents, and continues at the source tree of this package.
+    Without any config/settings.py, the result is the working directory.
+    """
     here = Path.cwd()
     for folder in [here, *here.parents, Path(__file__).resolve().parents[3]]:
         if (folder / "config" / "settings.py").is_file():
@@ -49,9 +53,9 @@ def repository() -> Path:
 
 
 def newest_report(folder: Path) -> Path:
-    """The run-report-*.json in `folder` whose session ended last. Raises BadInput without one.
+    """The run-report-*.json in `folder` whose session ended last. Raises BadInput if there is no report.
 
-    Dry runs do not count, and neither do runs that a signal ended before a test failed.
+    Dry runs do not count. A run that a signal ended counts only if a test had failed before.
     """
     found = sorted(reports_in(folder), key=end_time)
     newest = next((path for path in reversed(found) if is_measurement(path)), None)
@@ -66,7 +70,10 @@ def newest_report(folder: Path) -> Path:
 
 
 def is_measurement(path: Path) -> bool:
-    """Whether a report has a result. A dry run has none. An interrupted run has a result only if a test failed."""
+    """Whether a report contains a result. A dry run has no result.
+
+    An interrupted run has a result only if a test failed.
+    """
     beginning = head(path)
     interrupted = ABORTED.search(beginning) and not FAILED.search(beginning)
     return not DRY_RUN.search(beginning) and not interrupted
@@ -106,15 +113,15 @@ def files_below(folder: Path) -> Iterator[Path]:
 def start_key(path: Path) -> tuple[float, list[int]]:
     """The sort key of reports: the start of the session by ReFrame's clock, then the session number.
 
-    A start in the future counts as unknown, because the report would otherwise stay the newest. The time of the file is
-    not used, because copying changes it.
+    A start in the future counts as unknown. Otherwise, the report would stay the newest. The modification time of the
+    file is not used, because copying changes this time.
     """
     began = session_time(path)
     return began if began <= time.time() + SKEW else 0.0, [int(number) for number in re.findall(r"\d+", path.name)]
 
 
 def end_time(path: Path) -> float:
-    """The end of a report's session in seconds since 1970; its start if the end is unknown or in the future."""
+    """The end of a report's session in seconds since 1970. If the end is unknown or in the future, the start."""
     end = session_time(path, END)
     return end if 0.0 < end <= time.time() + SKEW else start_key(path)[0]
 
@@ -145,9 +152,10 @@ def epoch(text: str) -> int:
 
 
 def expired_files(paths: Iterable[Path], days: int) -> tuple[list[Path], list[Path]]:
-    """(files older than `days`, files that may seem so old because the clock jumped).
+    """Returns (files older than `days`, files that may seem old only because the clock jumped).
 
-    The second list has the files before a gap of half a year, or of `days` if `days` is longer.
+    Files before a gap of half a year may seem old. If `days` is longer than half a year, the gap must be longer than
+    `days`.
     """
     now = last = time.time()
     written = sorted(((path.stat().st_mtime, path) for path in paths), reverse=True)

@@ -40,11 +40,11 @@ MOST_NODES = 16  # a serial number that more nodes had is a placeholder
 class Index(Tables):
     """The open database, with the queries of the commands.
 
-    A parameter `until` is a time in seconds since 1970. Later starts come from a wrong clock, and are left out.
+    until: in seconds since 1970. Tests with a later start are left out, because a wrong clock made this start.
     """
 
     def single_node_outcomes(self, partition: str | None) -> list[Outcome]:
-        """The outcomes of all tests of a single node. partition: None for all partitions."""
+        """The outcomes of all tests that ran on one node only. partition: None for all partitions."""
         chosen = self.numbers.get(partition, -1) if partition else None
         rows = self.connection.execute(
             "SELECT node, test, MAX(started), verdict, cases, components FROM tests WHERE nodes = 1"
@@ -60,7 +60,7 @@ class Index(Tables):
         ]
 
     def disturbance_streaks(self) -> dict[str, str]:
-        """{node: why it cannot be judged} of the nodes with a cell that was DISTURBED several times in a row."""
+        """Returns {node: why it cannot be judged}: a cell of the node was DISTURBED several times in a row."""
         rows = self.connection.execute(
             "SELECT node, started, run, cases, disturbed FROM tests WHERE run != 0 AND node IN"
             " (SELECT node FROM tests WHERE disturbed NOT IN (SELECT id FROM sets WHERE content = '[]'))"
@@ -74,7 +74,10 @@ class Index(Tables):
         )
 
     def states(self, partition: str, until: Mapping[str, int] | None = None) -> dict[str, State]:
-        """{node: its state in its newest record}. until: {node: latest start}, for these nodes only; None for all."""
+        """Returns {node: state in its newest record} for the nodes of a partition.
+
+        until: {node: latest start of the record}. With `until`, the result has these nodes only.
+        """
         numbers = self.numbers
         chosen = "SELECT node, MAX(started), boot, parts, versions FROM tests WHERE run != 0"
         if until is None:
@@ -101,7 +104,7 @@ class Index(Tables):
         return series.frame(found)
 
     def measured_cases(self, partition: str, until: float = math.inf) -> Iterator[tuple[str, dict[str, Case], int]]:
-        """Yields (node, test cases, newest start) for each set of test cases that tests of a single node measured."""
+        """Yields (node, test cases, newest start) for each distinct set of test cases of the single-node tests."""
         found = self.connection.execute(
             "SELECT node, cases, MAX(started) FROM tests WHERE partition = ? AND nodes = 1 AND run != 0"
             " AND started <= ? GROUP BY node, cases",
@@ -110,7 +113,7 @@ class Index(Tables):
         yield from ((self.names[node], self.cases_in(cases), started) for node, cases, started in found)
 
     def times_tried(self, partition: str, until: float = math.inf) -> dict[str, int]:
-        """{node: start of the last test of this single node, whatever its result}."""
+        """Returns {node: start of its last single-node test}. The result of the test does not matter."""
         found = self.connection.execute(
             "SELECT node, MAX(started) FROM tests WHERE partition = ? AND nodes = 1 AND started <= ? GROUP BY node",
             (self.numbers.get(partition, -1), until),
@@ -118,7 +121,7 @@ class Index(Tables):
         return {self.names[node]: started for node, started in found}
 
     def days_measured(self, partition: str, suite: Collection[str]) -> Iterator[tuple[str, int]]:
-        """Yields (node, day) if a test of the single node measured the whole suite. day: days since 1970."""
+        """Yields (node, day) for each single-node test that measured the whole suite. day: days since 1970."""
         sets = [number for (number,) in self.connection.execute("SELECT DISTINCT cases FROM tests")]
         measured = {number: {name for name, case in self.cases_in(number).items() if case.complete} for number in sets}
         complete = [number for number, names in measured.items() if names >= set(suite)]
@@ -130,7 +133,7 @@ class Index(Tables):
         yield from ((self.names[node], day) for node, day in found)
 
     def leaf_switches(self, partition: str) -> dict[str, str]:
-        """{node: its leaf switch} from the newest records with a leaf switch."""
+        """Returns {node: its leaf switch}, from the newest record of each node that contains its leaf switch."""
         nowhere = self.numbers.get("", -1)
         found = self.connection.execute(
             "SELECT node, MAX(started), leaf FROM tests WHERE partition = ? AND leaf != ? AND run != 0 GROUP BY node",
@@ -139,7 +142,7 @@ class Index(Tables):
         return {self.names[node]: self.names[leaf] for node, _, leaf in found}
 
     def durations(self, partition: str, pattern: str, most: int) -> list[float]:
-        """The durations of the newest `most` complete runs in seconds, the oldest first.
+        """The durations of the newest complete runs in seconds, the oldest first. most: the maximum number of runs.
 
         pattern: a regular expression for the names of the tests. A run without a measurement does not count.
         """
@@ -156,9 +159,9 @@ class Index(Tables):
     def last_meetings(
         self, partition: str, group_of: Mapping[str, str], until: float = math.inf
     ) -> dict[tuple[str, str], int]:
-        """{(group, group): time of the last measurement between two of their nodes, in seconds since 1970}.
+        """Returns {(group, group): time of the last measurement between their nodes}, in seconds since 1970.
 
-        group_of: {node: its group}, such as its leaf switch. Nodes without a group are left out.
+        group_of: {node: its group}. A group is a leaf switch, for example. Nodes without a group are left out.
         """
         found: dict[tuple[str, str], int] = {}
         rows = self.connection.execute(
@@ -181,18 +184,19 @@ class Index(Tables):
         return sorted(self.names[number] for (number,) in found)
 
     def run_flags(self, clean_runs: int) -> Iterator[RunFlags]:
-        """Yields the flags and clean scopes in each report, of all nodes that may be flagged now.
+        """Yields the flags and clean scopes of each report, for all nodes that may be flagged now.
 
-        These are the nodes of `flagged_lately`, and the nodes that ever had one of their components.
+        A node may be flagged now if `flagged_lately` lists the node, or a listed node shared a component with it at any
+        time.
         """
         yield from self.flags_on(self.nodes_sharing_parts(self.flagged_lately(clean_runs)))
 
     def flagged_lately(self, clean_runs: int) -> set[int]:
-        """The numbers of the nodes that were ever flagged, except nodes that are certainly unflagged.
+        """The numbers of the nodes that were ever flagged, except nodes whose flags are certainly removed.
 
-        A node is certainly unflagged after `clean_runs` runs with the same driver in which each flagged device was
-        clean for each of its scopes. Reports with the same start count once, because one may be a copy. A report with a
-        start in the future does not count.
+        The flags of a node are certainly removed after `clean_runs` runs with the same driver. In each of these runs,
+        each flagged device must be clean for each of its scopes. Reports with the same start count once, because one
+        may be a copy. A report with a start in the future does not count.
         """
         latest = latest_time(time.time())
         flagged: dict[int, tuple[str, dict[str, set[Scope]]]] = {}
@@ -212,10 +216,12 @@ class Index(Tables):
     def clean_since(
         self, node: int, last: str, latest: str, devices: Mapping[str, set[Scope]]
     ) -> Counter[tuple[str, ...]]:
-        """{driver versions: number of runs in which all flagged scopes of a node's devices were clean}.
+        """Returns {driver versions: number of clean runs} of a node.
 
-        last, latest: only runs that began after `last`, and not after `latest`, count.
-        devices: {device: its flagged scopes}.
+        In a clean run, each device of `devices` is clean for all of its flagged scopes.
+
+        * last, latest: only runs that began after `last`, and not after `latest`, count.
+        * devices: {device: its flagged scopes}.
         """
         rows = self.connection.execute(
             "SELECT began, seen, clean FROM devices JOIN reports ON report = reports.id WHERE node = ? AND began > ?"
@@ -232,12 +238,12 @@ class Index(Tables):
         return found
 
     def node_numbers(self, nodes: Iterable[str]) -> set[int]:
-        """The numbers of nodes, under all of their names in records: with a domain, and without."""
+        """The numbers of the nodes. A node may have two numbers, because records name it with or without its domain."""
         wanted = {short(node) for node in nodes}
         return {number for name, number in self.numbers.items() if short(name) in wanted}
 
     def unknown_slots(self, places: Iterable[Slot]) -> list[Slot]:
-        """The slots of `places` in which no report contains a device, adapter or node."""
+        """The slots of `places` in which no report contains a component."""
         wanted = list(places)
         nodes = self.node_numbers(node for node, _ in wanted)
         every = [one for node, seen in self.sightings if node in nodes for one in seen]
@@ -246,11 +252,11 @@ class Index(Tables):
         return [place for place in wanted if not any(matches_slot(one, place) for one in known)]
 
     def nodes_with_part(self, text: str) -> set[int]:
-        """The numbers of the nodes that ever had the component with a serial number or UUID."""
+        """The numbers of the nodes that ever had a component. text: the serial number or UUID of the component."""
         return {node for node, seen in self.sightings if any(is_component(one, text) for one in seen)}
 
     def nodes_sharing_parts(self, nodes: set[int]) -> set[int]:
-        """The numbers of the nodes, and of all nodes that ever had one of their components."""
+        """The numbers of `nodes`, and of all nodes that ever had a component of `nodes`."""
         nodes = self.node_numbers(self.names[node] for node in nodes)
         text_nodes: dict[str, set[int]] = {}
         for node, seen in self.sightings:
@@ -262,12 +268,12 @@ class Index(Tables):
 
     @cached_property
     def sightings(self) -> list[tuple[int, list[Sighting]]]:
-        """[(number of a node, a set of its sightings)], without repeated sets."""
+        """Returns a list of (number of a node, its sightings in one report), without repetitions."""
         rows = self.connection.execute("SELECT DISTINCT node, seen FROM devices").fetchall()
         return [(node, [Sighting(*place) for _, *place in self.set_content(seen)]) for node, seen in rows]
 
     def flags_on(self, nodes: set[int]) -> Iterator[RunFlags]:
-        """Yields the flags, clean scopes and sightings of some nodes in each report. nodes: numbers of the nodes."""
+        """Yields the flags, clean scopes and sightings of some nodes, for each report. nodes: numbers of the nodes."""
         chosen = f"node IN ({sql_list(nodes)})"
         flagged: dict[int, Flagged] = {}
         rows = self.connection.execute(f"SELECT report, node, device, scope, reason FROM flagged WHERE {chosen}")
@@ -296,11 +302,10 @@ class Index(Tables):
             )
 
     def deciding_reports(self, suspects: Iterable[Suspect]) -> set[str]:
-        """The names of the reports on which the flags of the suspects depend.
+        """The names of the reports that can set or remove the flags of the suspects.
 
-        These are reports since the oldest flag of a suspect, of its node and of nodes that ever had one of the node's
-        components. They either flag a device, or are clean for a flagged scope, which counts towards the removal of the
-        flag.
+        Only reports since the oldest flag of a suspect count. A report must contain the node of the suspect, or a node
+        that ever had one of its components. The report must flag a device, or be clean for a flagged scope.
         """
         found: set[str] = set()
         for one in suspects:
@@ -320,7 +325,7 @@ class Index(Tables):
 
 
 def sql_list(numbers: Iterable[int]) -> str:
-    """Numbers as text for SQL's `IN (…)`."""
+    """The numbers as text for SQL's `IN (…)`, such as "1,2,3"."""
     return ",".join(map(str, numbers))
 
 
@@ -329,8 +334,8 @@ def open_index(prefix: Path, folder: Path | None, again: bool = False) -> Iterat
     """A context with the updated index of a prefix. Raises BadInput, OSError, lock.Held.
 
     * folder: the folder of references; None for the references of the package
-    * again: whether to judge reports again that were judged with other references or by another version; otherwise, a
-      note has their number
+    * again: judge again all reports that were judged with other references or by another version. Without this flag, a
+      note contains the number of these reports.
     """
     path, references, by = prefix / FILE, References.load(folder), fingerprint(folder)
     try:
