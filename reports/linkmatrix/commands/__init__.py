@@ -1,1 +1,1 @@
-"""The commands of `linkmatrix`, a module each, named as the command."""
+"""The subcommands of `linkmatrix`. Each module is named for its subcommand."""

@@ -72,8 +72,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_adopt(options: argparse.Namespace) -> int:
-    """Adopts references. Returns exit code 3 if a test case is refused; the other test cases are written.
+    """Calculates references from stored runs, prints the changes, and writes the changes with --write.
 
+    Returns 0, or REFUSED if at least one test case is refused. The other test cases are still written.
     Raises BadInput.
     """
     if options.use is not None:
@@ -88,7 +89,10 @@ def run_adopt(options: argparse.Namespace) -> int:
 
 
 def file_with_table(table: str | None, folder: Path) -> Path:
-    """The file in a folder that contains a table; p2p.yaml for a new table and for None."""
+    """The file in `folder` that contains the references of the machine that `table` names.
+
+    Returns p2p.yaml if no other file contains references of this machine, or if `table` is None.
+    """
     usual = folder / "p2p.yaml"
     if table is None or not folder.is_dir():
         return usual
@@ -100,7 +104,10 @@ def file_with_table(table: str | None, folder: Path) -> Path:
 
 
 def adopt_into_file(file: Path, options: argparse.Namespace) -> int:
-    """As `run_adopt`. The caller holds the lock of the file."""
+    """Calculates references, prints the changes, and writes `file` with --write. Returns the exit code of `run_adopt`.
+
+    With --write, the caller must have locked `file`.
+    """
     tests, duplicates = selected_tests(options)
     samples, refused = select_usable(tests, options.with_failed)
     for sentence in [*duplicates, *refused]:
@@ -133,7 +140,7 @@ def adopt_into_file(file: Path, options: argparse.Namespace) -> int:
 
 
 def merged_sentences(sentences: Sequence[str]) -> list[str]:
-    """Merges sentences "subject: text" with the same text into one sentence with the number of subjects."""
+    """Merges the sentences "A: text" and "B: text" into one sentence "A and 1 more: text"."""
     subjects_by_text: dict[str, list[str]] = {}
     for sentence in sentences:
         subject, _, text = sentence.partition(": ")
@@ -148,7 +155,14 @@ def merged_sentences(sentences: Sequence[str]) -> list[str]:
 def proposed_changes(
     options: argparse.Namespace, samples: list[propose.Sample], present: References
 ) -> tuple[Changes, Changes, list[str]]:
-    """Returns (changes to write, changes that would lower references, sentences about refused test cases)."""
+    """Compares the references that the runs propose with the present references.
+
+    Returns three values:
+
+    * changes to write
+    * changes that are refused, because they would lower references
+    * sentences about the refused test cases
+    """
     floor = reference_floor(options.floor) if options.floor else None
     chosen, problems = runs_by_testcase(options, samples)
     collectives = {sample.result["testcase"] for sample in samples if is_collective(sample.result)}
@@ -188,9 +202,12 @@ def proposed_changes(
 def runs_by_testcase(
     options: argparse.Namespace, samples: list[propose.Sample]
 ) -> tuple[dict[Key, list[list[propose.Sample]]], list[str]]:
-    """Returns ({(check, table, test case): groups of comparable runs, in order of time}, sentences about refusals).
+    """Groups the runs of each test case. All runs of a group measured the same variant, size and endpoints.
 
-    A test case is left out if one of its groups is refused.
+    Returns two values:
+
+    * {(check, table, test case): its groups}. The runs of a group are in order of time.
+    * sentences about refused groups. A test case with a refused group is missing in the first value.
     """
     found: dict[Key, list[list[propose.Sample]]] = {}
     refused: set[Key] = set()
@@ -214,7 +231,10 @@ def runs_by_testcase(
 
 
 def reference_floor(text: str) -> Floor:
-    """The tolerances of --floor, such as "2,5" percent, as fractions. Raises BadInput."""
+    """The smallest tolerances of a reference, as fractions. Raises BadInput.
+
+    text: the value of --floor, two percentages such as "2,5".
+    """
     match = re.fullmatch(r"(\d+(?:\.\d+)?),(\d+(?:\.\d+)?)", text)
     if match is None or not (0 < float(match[1]) < 100 and 0 < float(match[2]) < 1000):
         raise BadInput(f"--floor '{text}' is not two percentages: write them as 2,5")
@@ -222,7 +242,7 @@ def reference_floor(text: str) -> Floor:
 
 
 def selected_tests(options: argparse.Namespace) -> tuple[list[testcases.Test], list[str]]:
-    """The tests that the options select, and sentences about duplicates of these tests. Raises BadInput."""
+    """Returns (tests that the options select, sentences about omitted duplicates of these tests). Raises BadInput."""
     if options.runs is not None and options.runs < propose.FEWEST:
         raise BadInput(
             f"--runs {options.runs}: too few runs: noise can be estimated from {propose.FEWEST} or more runs"
@@ -234,7 +254,10 @@ def selected_tests(options: argparse.Namespace) -> tuple[list[testcases.Test], l
 
 
 def single_table(names: set[str], testcase: str) -> str:
-    """The only name in `names`, the tables of a test case's runs. Raises BadInput for several names or none."""
+    """The only name in `names`. Raises BadInput if `names` contains no name or several names.
+
+    names: the tables of references that the runs of the test case use.
+    """
     if len(names) != 1 or not next(iter(names)):
         listed = ", ".join(sorted(filter(None, names)))
         what = f"its runs name the tables {listed}" if listed else "its runs name no table of references"
@@ -243,7 +266,10 @@ def single_table(names: set[str], testcase: str) -> str:
 
 
 def summary_lines(key: tuple[str, str, str], proposal: Proposal, changes: list[Change]) -> Iterator[str]:
-    """The lines that describe the proposal for a test case. key: (check, table, test case)."""
+    """The printed lines about the proposed references of one test case.
+
+    key: (check, table, test case).
+    """
     counts = {kind: sum(change.kind == kind for change in changes) for kind in ("new", "kept", "raised", "lowered")}
     listed = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
     yield f"{key[1]}, {key[2]}: {proposal.runs} runs, {listed}"
@@ -270,7 +296,7 @@ def summary_lines(key: tuple[str, str, str], proposal: Proposal, changes: list[C
 
 
 def print_difference(old: str, new: str, file: Path) -> None:
-    """Prints a unified difference of at most MOST_LINES lines, and the number of further lines."""
+    """Prints the first MOST_LINES lines of a unified diff, and the number of omitted lines."""
     found = list(
         difflib.unified_diff(old.splitlines(), new.splitlines(), str(file), f"{file} (proposed)", "", "", 1, "")
     )

@@ -27,7 +27,7 @@ TAR_MAGIC, TAR_MAGIC_AT = b"ustar", 257  # bytes, and their position in the head
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Adds the options that name a run, its references and the groups of its nodes."""
+    """Adds the options that select a run, its references and the groups of its nodes."""
     command.add_argument(
         "path",
         nargs="?",
@@ -45,7 +45,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def add_stored_runs(command: argparse.ArgumentParser) -> None:
-    """Adds the options that name stored runs and select tests of these runs."""
+    """Adds the options that select stored runs, and tests of these runs."""
     command.add_argument(
         "paths",
         nargs="*",
@@ -90,7 +90,10 @@ def add_all(command: argparse.ArgumentParser) -> None:
 
 
 class Block(NamedTuple):
-    """A title with lines of output. severity: the order of the output, worst first; 0 or less for a healthy result."""
+    """A title and its lines of output.
+
+    severity: blocks with a higher severity are printed first. 0 or less means a healthy result.
+    """
 
     title: str
     severity: float
@@ -100,11 +103,11 @@ class Block(NamedTuple):
 def print_worst(
     screen: Screen, blocks: Sequence[Block], healthy: str, everything: bool, keep: str = "", indent: str = ""
 ) -> None:
-    """Prints the blocks, worst first. Of more than MOST_WORST blocks, healthy blocks are not printed.
+    """Prints the blocks, worst first. Of more than MOST_WORST blocks, prints the worst MOST_WORST that are not healthy.
 
     healthy: the line that is printed if all blocks are healthy.
     everything: print all blocks.
-    keep: lines that begin with this text are not wrapped, such as commands to copy.
+    keep: a line that begins with this text is not wrapped, so that the user can copy a command.
     indent: text before each line.
     """
     ordered = sorted(blocks, key=lambda block: -block.severity)
@@ -124,16 +127,17 @@ def print_worst(
 
 
 def positive_number(text: str) -> int:
-    """The value of an option as an integer of at least 1."""
+    """Parses the value of an option as an integer of at least 1."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not 1 or more")
     return int(text)
 
 
 def selected_runs(options: argparse.Namespace) -> list[stored.Run]:
-    """The runs that the options of `add_stored_runs` name, with the tests that --system and --since select.
+    """The runs that the options of `add_stored_runs` select; [] if no run is stored. Raises BadInput.
 
-    --since selects all tests without a record. Returns [] if no run is stored. Raises BadInput.
+    Each run contains only the tests of --system that started at --since or later. Tests without a record are kept,
+    because their start is unknown.
     """
     try:
         since = date.fromisoformat(options.since).isoformat() if options.since else ""
@@ -161,7 +165,10 @@ def add_against(command: argparse.ArgumentParser) -> None:
 
 
 def published_tables(options: argparse.Namespace, judged: list[Judged]) -> "dict[str, Table]":
-    """{title of a sweep: table of the systems in --against}. Raises BadInput for a system without a common sweep."""
+    """{title of a sweep: table with the published values of the systems in --against}.
+
+    Raises BadInput if a system and the run have no sweep in common.
+    """
     names = options.against or []
     if not names:
         return {}
@@ -175,7 +182,7 @@ def published_tables(options: argparse.Namespace, judged: list[Judged]) -> "dict
 
 
 def judged_run(options: argparse.Namespace) -> tuple[stored.Run, list[Judged]]:
-    """The run that the options name, and its judged tests after retries. Raises BadInput."""
+    """The run that the options select, and the judged tests of its last attempts. Raises BadInput."""
     paths = [path for path in [options.path, *getattr(options, "more", [])] if path is not None]
     if paths and is_bundle(paths[0]):
         run = run_from_bundle(options)
@@ -191,7 +198,7 @@ def judged_run(options: argparse.Namespace) -> tuple[stored.Run, list[Judged]]:
 
 
 def is_bundle(path: Path) -> bool:
-    """Whether a path is a tar archive without compression, the format of bundles."""
+    """Whether a file is a bundle, which is an uncompressed tar archive."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -199,9 +206,9 @@ def is_bundle(path: Path) -> bool:
 
 
 def run_from_bundle(options: argparse.Namespace) -> stored.Run:
-    """The run of the bundle `options.path`. Raises BadInput.
+    """The run in the bundle `options.path`. Raises BadInput.
 
-    Sets `options.references` to the bundle's references if no option names references.
+    If the user gave no --references, the function sets `options.references` to the references in the bundle.
     """
     from ..runs import bundle  # slow to import, and rarely needed
 
@@ -216,9 +223,10 @@ def run_from_bundle(options: argparse.Namespace) -> stored.Run:
 
 
 def with_groups(run: stored.Run, groups: Mapping[str, str], word: str) -> stored.Run:
-    """The run, whose records contain the groups {node: group}. Raises BadInput if no node of the run has a group.
+    """A copy of the run, in whose records the nodes have the given groups. Raises BadInput if the run has no such node.
 
-    word: the key of the groups in `place` of a record, "leaf" or "domain". A domain that is in the record stays.
+    groups: {node: group}, such as {"n1": "leaf1"}.
+    word: the type of the groups, "leaf" or "domain". A domain that a record already contains is not replaced.
     """
     group_of = {short(node): group for node, group in groups.items()}
     tests, known = [], False
@@ -241,12 +249,12 @@ def with_groups(run: stored.Run, groups: Mapping[str, str], word: str) -> stored
 
 
 def load_references(options: argparse.Namespace) -> References:
-    """The references in the folder that --references names. Raises BadInput."""
+    """Loads the references in the folder --references, or in the default folder. Raises BadInput."""
     return References.load(options.references or reference_folder())
 
 
 def references_path(options: argparse.Namespace) -> Path:
-    """The folder or file of references that --references names, or its default. Raises BadInput if it is missing."""
+    """The file or folder of --references, or the default folder. Raises BadInput if the path does not exist."""
     found = options.references or reference_folder() or suite.REFERENCES
     if not found.exists():
         raise BadInput(f"{found} does not exist: name a file or folder of references")
@@ -254,6 +262,6 @@ def references_path(options: argparse.Namespace) -> Path:
 
 
 def reference_folder() -> Path | None:
-    """The folder config/references of the repository around the working directory; None if it is missing."""
+    """The folder config/references of the repository around the working directory; None if the folder is missing."""
     folder = folders.repository() / "config" / "references"
     return folder if folder.is_dir() else None

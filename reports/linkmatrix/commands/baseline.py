@@ -60,9 +60,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_baseline(options: argparse.Namespace) -> int:
-    """Returns the exit code of the last run, or 3 if no test case has references or a person must name the table.
+    """Measures, adopts references, and compares one more run with the references. Raises BadInput.
 
-    A run with an exit code of ENDING ends this command with the same exit code. Raises BadInput.
+    Returns the exit code of the last run. If a run ends with a code of ENDING, no further run starts.
+    Returns 3 if no test case has references, or if the user must edit the system file.
     """
     if not FEWEST <= options.runs <= MOST_RUNS:
         raise BadInput(f"--runs {options.runs}: use {FEWEST} to {MOST_RUNS}, to estimate the noise")
@@ -127,7 +128,7 @@ def run_baseline(options: argparse.Namespace) -> int:
 
 
 def usable_tests(report: Path) -> set[str]:
-    """The names of the tests in a report from whose results references can be calculated. Raises BadInput."""
+    """The names of the tests in a report whose results can be adopted as references. Raises BadInput."""
     return {
         test.name
         for test in stored.find(report).tests
@@ -136,14 +137,20 @@ def usable_tests(report: Path) -> set[str]:
 
 
 def captured(command: str, chosen: list[str]) -> tuple[int, list[str]]:
-    """Runs another command with these options. Returns (exit code, lines of its standard output). Raises BadInput."""
+    """Runs a subcommand of linkmatrix. Returns (exit code, lines of its standard output). Raises BadInput.
+
+    chosen: the command line of the subcommand.
+    """
     with contextlib.redirect_stdout(io.StringIO()) as stream:
         code = run_command(command, chosen)
     return code, stream.getvalue().splitlines()
 
 
 def run_command(command: str, chosen: list[str]) -> int:
-    """Runs another command with these options, and returns its exit code. Raises BadInput."""
+    """Runs a subcommand of linkmatrix, and returns its exit code. Raises BadInput.
+
+    chosen: the command line of the subcommand.
+    """
     parser = argparse.ArgumentParser()
     importlib.import_module(f".{command}", __package__).add_options(parser)
     options = parser.parse_args(chosen)
@@ -151,7 +158,10 @@ def run_command(command: str, chosen: list[str]) -> int:
 
 
 def measured_place(program: str, repository: Path, system: str | None) -> str:
-    """The "system:partition" to measure. Writes a system file if this machine has none. Raises BadInput."""
+    """The "system:partition" to measure. Raises BadInput.
+
+    If no system file describes this machine, the function writes a system file.
+    """
     place = configured.chosen_partition(program, repository, system)
     if system or place.partition(":")[0] != GENERIC:
         return place
@@ -170,9 +180,9 @@ def measured_place(program: str, repository: Path, system: str | None) -> str:
 
 
 def split_by_references(report: Path, repository: Path, table: str) -> tuple[list[Test], list[Test]]:
-    """The measured tests of a report. Raises BadInput.
+    """Returns (tests that lack references, tests with references for all of their test cases). Raises BadInput.
 
-    Returns (tests with a test case that has no references in the table, tests whose test cases all have references).
+    Tests that measured nothing are in neither list.
     """
     references = References.load(repository / "config" / "references")
     without, complete = [], []

@@ -17,9 +17,9 @@ FULL = 1024 * 1024  # bytes of free disk space; with less, reports and logs may 
 
 
 def find_reframe(name: str = "reframe") -> str:
-    """The absolute path of ReFrame's command `name`.
+    """The absolute path of the command `name` of ReFrame.
 
-    Raises BadInput if this folder is in no repository, and NotStarted if ReFrame is not on PATH.
+    Raises BadInput if the repository has no config/settings.py. Raises NotStarted if the command is not on PATH.
     """
     repository = folders.repository()
     if not (repository / "config" / "settings.py").is_file():
@@ -33,13 +33,13 @@ def find_reframe(name: str = "reframe") -> str:
 
 
 class NotStarted(Exception):  # noqa: N818  a state, as errors.BadInput is
-    """A run cannot begin. The message contains the reason and the remedy."""
+    """The run cannot begin. The message contains the reason and the remedy."""
 
 
 def prepare_folder(folder: Path, variable: str) -> None:
-    """Creates a folder. Raises NotStarted if the folder is not writable or its disk has too little space.
+    """Creates a folder. Raises NotStarted if the folder is not writable, or if its disk has too little space.
 
-    variable: the environment variable that chooses another folder.
+    variable: the environment variable with which the user can choose another folder, for the message.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,7 @@ def prepare_folder(folder: Path, variable: str) -> None:
 
 
 def full_disk_sentence(folder: Path) -> str:
-    """A sentence about the full disk of a folder; "" if the disk has free space."""
+    """A sentence that the disk of a folder is full; "" if the disk has free space."""
     if shutil.disk_usage(folder).free >= FULL:
         return ""
     return f"the disk of {folder} is full: remove files, and measure again"
@@ -63,9 +63,9 @@ def full_disk_sentence(folder: Path) -> str:
 
 @contextlib.contextmanager
 def run_lock(prefix: Path, system: str | None) -> Iterator[str]:
-    """Locks the system for one run, and checks folders and disk space. Yields the system's name for file names.
+    """Prepares the folders of a run, and locks the system for the run. Yields the system's name, for names of files.
 
-    Raises NotStarted, also if another run of this system is active.
+    Raises NotStarted if a folder is unusable, or if another run of this system is active.
     """
     for folder in (prefix, prefix / "locks"):  # another user may have created the second
         prepare_folder(folder, "LINKMATRIX_PREFIX")

@@ -1,13 +1,14 @@
 """`linkmatrix compare`: compares a run with another run or with a published system, the slowest first. Judges nothing.
 
-Which values are compared:
+These values are compared:
 
-* Test cases have the same name. If a test case has several sizes, the sizes are equal too. Other sizes are listed.
-* Collectives have the same number of nodes and the same library: NCCL between devices, or MPI between host memory.
+* Test cases with the same name. If a test case has several sizes, equal sizes are compared. The sizes that only one
+  run has are listed.
+* Collectives with the same number of nodes and the same library: NCCL between devices, or MPI between host memory.
   An in-place collective is compared only with an in-place collective.
-* Two machines name their link classes differently, so each class of the run is compared with each class of the other.
-  Copies inside a device, and copies to host memory, are compared with the same class only.
-* Single pairs are compared if both runs have the same labels and contain their cells.
+* All link classes of the run with all link classes of the other run, because two machines may name the same link
+  differently. Copies inside a device, and copies to host memory, are compared with the same class only.
+* Single pairs, if both runs have the same labels and contain their cells.
 
 `--against peers` compares the run with other programs in the same run.
 """
@@ -49,11 +50,10 @@ COLLECTIVE_QUANTITY = {"GFLOP/s": "compute rate"}  # by unit; the default is bus
 
 
 class Row(NamedTuple):
-    """A comparison of the medians of two link classes.
+    """The median of a link class of this run, and the median of a link class of the other run or published system.
 
-    where: the devices and nodes of a collective, "" for other test cases.
-    median, other_median: of the run, and of the other run or published system; in `unit`.
-    pairs: (lowest ratio, highest ratio, number) of the common pairs; None without common pairs.
+    where: the devices and nodes of a collective; "" for other test cases.
+    pairs: (lowest ratio, highest ratio, number) of the pairs that both runs contain; None without common pairs.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Row(NamedTuple):
 
 @dataclass
 class Compared:
-    """A comparison of two runs. left_out: sentences about test cases of only one run, or that are not comparable."""
+    """The comparison of two runs. left_out: sentences about test cases that cannot be compared."""
 
     rows: list[Row] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
@@ -95,7 +95,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_compare(options: argparse.Namespace) -> int:
-    """Prints the comparison, and returns the exit code: NOTHING without a common test case. Raises BadInput."""
+    """Prints the comparison. Returns 0, or NOTHING if no test case was measured in both runs. Raises BadInput."""
     run = stored.find(options.path)
     if options.against == PEERS:
         return compare_with_peers(run, set(options.testcase or ()), options.all or bool(options.testcase))
@@ -126,13 +126,13 @@ def run_compare(options: argparse.Namespace) -> int:
 
 
 def print_comparison(screen: Screen, rows: list[Row], other_name: str, everything: bool, indent: str = "") -> None:
-    """Prints the rows, the slowest test case first."""
+    """Prints the compared medians, the slowest test case first."""
     healthy = f"nothing stands out: no median is more than {100 * STANDS_OUT:.0f} % worse than that of {other_name}"
     arguments.print_worst(screen, list(blocks(rows, other_name)), healthy, everything, indent=indent)
 
 
 def compare_with_peers(run: stored.Run, wanted: set[str], everything: bool) -> int:
-    """Prints a comparison with each other program in the run. Raises BadInput if the run has no other program."""
+    """Compares linkmatrix with each foreign program of the run. Raises BadInput if the run has no foreign program."""
     ours = list(run_figures(replace(run, tests=tuple(test for test in run.tests if not peer_program(test)))))
     programs = list(dict.fromkeys(filter(None, map(peer_program, run.tests))))
     if not programs:
@@ -153,7 +153,7 @@ def compare_with_peers(run: stored.Run, wanted: set[str], everything: bool) -> i
 
 
 def peer_program(test: Test) -> str:
-    """The other program that measured a test; "" for linkmatrix."""
+    """The name of the foreign program that measured a test; "" if a program of linkmatrix measured the test."""
     record = test.record or {}
     return str((record.get("imported") or {}).get("program", "")) if record.get("expected") else ""
 
@@ -170,7 +170,7 @@ def notice_lines(runs: list[tuple[str, stored.Run]]) -> list[str]:
 
 
 def run_at(name: str) -> stored.Run | None:
-    """The run at the path `name`; None for the name of a published system. Raises BadInput."""
+    """The run at the path `name`; None if `name` is a published system. Raises BadInput."""
     if name in published.NAMES:
         return None
     if not name or not Path(name).exists():
@@ -216,12 +216,12 @@ def compare(ours: list[Figures], theirs: list[Figures], wanted: set[str], other_
 
 
 def not_comparable(one: Figures, here: str, there: str) -> str:
-    """The sentence about a test case with a different property in both runs."""
+    """The sentence about a test case whose property is `here` in this run, and `there` in the other run."""
     return f"{title(one)}: {here} in this run, {there} in the other: not comparable"
 
 
 def add_rows(ours: list[Figures], theirs: list[Figures], found: Compared, other_name: str) -> None:
-    """Adds the comparison of one test case in all of its sizes to `found`."""
+    """Compares one test case in all of its sizes. Adds the rows, and the sizes that only one run has, to `found`."""
     sizes, other_sizes = ({one.size_bytes for one in side} for side in (ours, theirs))
     # single matrices are compared whatever their sizes are; collectives depend too much on the size
     any_size = len(sizes) == len(other_sizes) == 1 and ours[0].extent is None
@@ -243,13 +243,13 @@ def add_rows(ours: list[Figures], theirs: list[Figures], found: Compared, other_
 
 
 def title(one: Figures) -> str:
-    """The test case with its part, its variant, and the route of device memory."""
+    """The name of a test case with its part, its variant, and the route of data in device memory."""
     way = f", {one.route}" if one.route else ""
     return " ".join(filter(None, (one.name[0], one.name[1].replace("_", " ")))) + one.variant + way
 
 
 def class_rows(one: Figures, two: Figures) -> Iterator[Row]:
-    """A row for each comparable pair of link classes. one: figures of this run. two: figures of the other."""
+    """A row for each pair of comparable link classes. one: figures of this run. two: figures of the other run."""
     sizes = units.size(one.size_bytes)
     if one.size_bytes != two.size_bytes:
         sizes += f" against {units.size(two.size_bytes)}"
@@ -276,7 +276,7 @@ def class_rows(one: Figures, two: Figures) -> Iterator[Row]:
 
 
 def blocks(rows: list[Row], other_name: str) -> Iterator[Block]:
-    """The printed blocks: one per collective, one per link class of a sweep, and one per other test case and size."""
+    """The blocks to print: one per collective, one per link class of a sweep, and one per size of other test cases."""
     for (name, where, unit), of_title in groupby(rows, lambda row: (row.name, row.where, row.unit)):
         several = list(of_title)
         if where:
@@ -297,14 +297,14 @@ def blocks(rows: list[Row], other_name: str) -> Iterator[Block]:
 
 
 def worst_excess(rows: list[Row]) -> float:
-    """The fraction by which the worst median is worse than the other median; 0 if no median stands out."""
+    """How much worse the worst median is than its counterpart, as a fraction. 0 if no difference exceeds STANDS_OUT."""
     sign = 1 if rows[0].unit == "us" else -1
     found = max((max(row.median, TINY) / max(row.other_median, TINY)) ** sign for row in rows) - 1
     return found if found > STANDS_OUT else 0.0
 
 
 def class_line(row: Row) -> str:
-    """The line of a link class: medians, and the range of the ratios of its pairs."""
+    """The line about a link class: both medians, and the range of the ratios of single pairs."""
     text = f"{row.classes}: median {medians_text(row)}"
     if row.pairs and row.pairs[2] > 1:
         low, high = (ratio_in_words(one, row.unit) for one in row.pairs[:2])
@@ -313,7 +313,7 @@ def class_line(row: Row) -> str:
 
 
 def sizes_table(rows: list[Row], other_name: str) -> Iterator[str]:
-    """A table with a line per size of a link class: both medians and their ratio."""
+    """The lines of a table. Each line has a size, both medians and their ratio."""
     heads = ("size", "this run", clean(Path(other_name).name), "ratio")
     decimals = words.DECIMALS[rows[0].unit]
     cells = [
@@ -337,7 +337,7 @@ def ratio_text(row: Row) -> str:
 
 
 def ratio_in_words(times: float, unit: str) -> str:
-    """A ratio such as "× 2.25"; a ratio of IN_WORDS or more as "16,000 times slower"."""
+    """A ratio as text, such as "× 2.25". A ratio of IN_WORDS or more is in words, such as "16,000 times slower"."""
     if times <= 0 or 1 / IN_WORDS < times < IN_WORDS:
         return f"× {times:.3g}"
     word = "faster" if (times > 1) == (unit != "us") else "slower"

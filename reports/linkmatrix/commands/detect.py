@@ -31,7 +31,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_detect(options: argparse.Namespace) -> int:
-    """Prints the files, then writes all files or, after an error, none. Raises BadInput, OSError."""
+    """Prints the system files of this machine, then writes them. Writes either all files or no file.
+
+    Raises BadInput, OSError.
+    """
     config = options.config or folders.repository() / "config"
     if not config.is_dir():
         raise BadInput(f"{config} is not a folder: name the repository's config with --config")

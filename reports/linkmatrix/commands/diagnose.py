@@ -35,7 +35,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_diagnose(options: argparse.Namespace) -> int:
-    """Prints the diagnosis of the worst results first, then the next step and the verdict. Raises BadInput."""
+    """Prints the diagnosis of each result, worst first, then the next step and the verdict. Raises BadInput."""
     run, judged = arguments.judged_run(options)
     measured = {result["testcase"] for one in judged for result, _ in one.matrices}
     unknown = next((name for name in options.testcase or () if name not in measured), None)
@@ -85,19 +85,22 @@ def run_diagnose(options: argparse.Namespace) -> int:
 
 
 def same_component_lines(testcases: list[str]) -> Iterator[str]:
-    """The line about further test cases with the same faulty component. Reads the list when the line is printed."""
+    """The line that names further test cases with the same faulty component.
+
+    testcases: the names. The caller may add names until the line is printed.
+    """
     if testcases:
         others = units.counted(len(testcases), "other test case")
         yield f"the same component in {others}: {units.listed(testcases)} (linkmatrix diagnose --all)"
 
 
 def test_title(one: Judged) -> str:
-    """The verdict of a test and the reasons outside its matrices."""
+    """The title of a test: its verdict, its name, and the reasons that concern no single matrix."""
     return f"{words.WORDS[one.verdict]}  {': '.join(filter(None, [one.test.name, '; '.join(one.reasons)]))}"
 
 
 def diagnosis_lines(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
-    """The lines about a matrix: verdicts, faulty components, reasons, and what was not judged."""
+    """The lines about a matrix: counts of verdicts, faulty components, and the reasons of failed cells."""
     found = analysis.diagnosis(one, result, matrix, include_good=True)
     yield from verdict_counts(result, matrix)
     # the first sentences are the findings, in the order of `confidence`
@@ -124,7 +127,7 @@ def diagnosis_lines(analysis: Analysis, one: Judged, result: Result, matrix: Mat
 
 
 def pair_matrices(analysis: Analysis, one: Judged, collective: Result) -> list[Pairs]:
-    """The matrices of the same run whose pairs of devices or ranks are on the nodes of a collective."""
+    """The bandwidth matrices of the same run that measured pairs of devices or ranks on the nodes of a collective."""
     nodes = {device["node"] for device in (one.test.record or {}).get("devices", [])}
     return [
         Pairs(result, matrix, analysis.diagnosis(other, result, matrix, include_good=True).sentences)
@@ -135,7 +138,7 @@ def pair_matrices(analysis: Analysis, one: Judged, collective: Result) -> list[P
 
 
 def verdict_counts(result: Result, matrix: MatrixVerdict) -> Iterator[str]:
-    """Verdicts by link class, and the rows and columns that FAIL in every cell."""
+    """Lines: the number of cells per link class and verdict, and the rows and columns whose cells all FAIL."""
     if matrix.problem:
         return
     if matrix.whole is None:

@@ -48,7 +48,7 @@ FORMULA = re.compile(r"[=+\-@\t\r]")  # the first character of a formula in a sp
 
 
 class Exported(NamedTuple):
-    """The input of an exporter: the analysis of all runs, and the components that are flagged after all runs."""
+    """The input of an exporter: the judged runs, and the components that are flagged after all runs."""
 
     analysis: Analysis
     suspects: list["Suspect"]
@@ -85,7 +85,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_export(options: argparse.Namespace) -> int:
-    """Writes the complete file or, after an error, no file. Raises BadInput."""
+    """Writes the exported file, or prints its content without --out. Raises BadInput.
+
+    After an error, no file is written. Returns NOTHING if there is nothing to export.
+    """
     if not 1 <= options.within <= 3650:
         raise BadInput(f"--within {options.within}: use 1 to 3650 days")
     if options.format == "prometheus" and options.out and options.out.suffix != ".prom":
@@ -113,9 +116,9 @@ def run_export(options: argparse.Namespace) -> int:
 
 
 def exported_content(options: argparse.Namespace) -> bytes | None:
-    """The content of the file in a format of FORMATS, or of a bundle. Raises BadInput.
+    """The content of the exported file, in the format --format. Raises BadInput.
 
-    Prints a message and returns None if the run has no test case.
+    If the run has no test case, prints a message and returns None.
     """
     if options.format == BUNDLE:
         run = stored.find(options.paths[0] if options.paths else None)
@@ -144,9 +147,9 @@ def flagged_components(options: argparse.Namespace, runs: list[stored.Run], refe
 
 
 def node_list(options: argparse.Namespace) -> bytes | None:
-    """The requested list of nodes as text. Raises BadInput.
+    """The text of the requested list of nodes. Raises BadInput.
 
-    Prints a message and returns None if no node is known good, or none was measured.
+    If no node is known good, or if no node was measured, prints a message and returns None.
     """
     which = options.nodes or (node_lists.SUSPECT if options.format == "slurm-exclude" else node_lists.GOOD)
     if options.format == "slurm-exclude" and which != node_lists.SUSPECT:
@@ -172,12 +175,13 @@ def node_list(options: argparse.Namespace) -> bytes | None:
 
 
 class NodeFacts(NamedTuple):
-    """The facts about nodes that runs contain.
+    """The results of runs that decide whether a node is known good or suspect.
 
-    outcomes: results of nodes that were measured alone.
+    outcomes: results of tests that measured a single node.
+    suspects: the flagged components.
     disturbed: {node: why the node cannot be judged}.
     any_node: whether a run measured a node.
-    notices: lines about the named runs, such as "SIMULATED: …". A stored run with a simulated fault is ignored.
+    notices: lines about the runs that the user named, such as "SIMULATED: …".
     """
 
     outcomes: list["Outcome"]
@@ -188,7 +192,7 @@ class NodeFacts(NamedTuple):
 
 
 def node_facts_of_runs(options: argparse.Namespace) -> NodeFacts:
-    """The facts about nodes in the runs that the options name, or in all stored runs. Raises BadInput."""
+    """Reads the `NodeFacts` from the runs that the options select, or from all stored runs. Raises BadInput."""
     from ..runs import indexing, known_good
 
     references = arguments.load_references(options)
@@ -219,7 +223,7 @@ def node_facts_of_runs(options: argparse.Namespace) -> NodeFacts:
 
 
 def node_facts_from_index(options: argparse.Namespace) -> NodeFacts:
-    """The facts about nodes in all stored runs, read from their index. Raises BadInput."""
+    """Reads the `NodeFacts` of all stored runs from the index of runs. Raises BadInput."""
     from ..runs import index
 
     prefix = folders.prefix()
@@ -239,7 +243,10 @@ def node_facts_from_index(options: argparse.Namespace) -> NodeFacts:
 
 
 def cell_table(judged: list[Judged]) -> "pandas.DataFrame":
-    """The columns COLUMNS with a row per cell that applies; for a test without cells, a row with the reason."""
+    """A table with the columns COLUMNS, and a row per cell that applies.
+
+    A test without cells has one row, which contains the reason.
+    """
     import pandas
 
     from ..runs import table
@@ -268,7 +275,7 @@ def cell_table(judged: list[Judged]) -> "pandas.DataFrame":
 
 
 def to_csv(exported: Exported) -> bytes:
-    """CSV of RFC 4180 with line feeds. A spreadsheet evaluates none of its texts."""
+    """All cells as CSV (RFC 4180, with LF at the end of a line). No text is a formula for a spreadsheet."""
     every = cell_table(exported.analysis.judged)
     for name in TEXT_COLUMNS:
         every[name] = every[name].map(plain_text, na_action="ignore")
@@ -276,12 +283,12 @@ def to_csv(exported: Exported) -> bytes:
 
 
 def plain_text(text: str) -> str:
-    """The text, with a quote in front if a spreadsheet would evaluate the text."""
+    """The text, with a quote in front if a spreadsheet would evaluate the text as a formula."""
     return f"'{text}" if FORMULA.match(text) else text
 
 
 def to_parquet(exported: Exported) -> bytes:
-    """The columns COLUMNS as Parquet."""
+    """All cells as Parquet, with the columns COLUMNS."""
     import pyarrow  # noqa: F401  # reports a missing pyarrow in one line; pandas reports it in many lines
 
     return cell_table(exported.analysis.judged).to_parquet(None, engine="pyarrow", index=False)

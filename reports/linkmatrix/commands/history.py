@@ -41,7 +41,10 @@ NOTHING = 3  # exit code if no stored run contains the chosen cells, as for INCO
 
 
 class Series(NamedTuple):
-    """The values of a test case in order of time. name: the chosen cells, link class and variant, such as "NV18"."""
+    """The values of a test case in order of time.
+
+    name: the chosen cells, the link class and the variant, such as "NV18".
+    """
 
     testcase: str
     size_bytes: int | None
@@ -57,9 +60,11 @@ class Series(NamedTuple):
 
 @dataclass(frozen=True)
 class Choice:
-    """The cells whose median is a value of a series. Empty fields select all cells of each link class.
+    """The cells that the user chose. A value of a series is the median of these cells. Empty fields choose all cells.
 
-    cell: (source, destination). row: a source. column: a destination.
+    cell: (source, destination).
+    row: a source.
+    column: a destination.
     """
 
     cell: tuple[str, str] | None = None
@@ -70,7 +75,7 @@ class Choice:
 
     @property
     def name(self) -> str:
-        """The choice in words, such as "gpu0->gpu1" or "row gpu0"; "" for whole link classes."""
+        """The choice as text, such as "gpu0->gpu1" or "row gpu0"; "" for all cells."""
         if self.cell:
             return f"{self.cell[0]}->{self.cell[1]}"
         named = {"row": self.row, "column": self.column, "node": self.node}
@@ -101,7 +106,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_history(options: argparse.Namespace) -> int:
-    """Prints series, flagged components and runs without a report. Raises BadInput."""
+    """Prints the series, the flagged components, and the runs that ended without a report. Raises BadInput.
+
+    Returns NOTHING if no stored run contains the chosen cells.
+    """
     choice = read_choice(options)
     if options.component is not None or options.slot is not None:
         return print_component_or_slot(options)
@@ -150,7 +158,7 @@ def run_history(options: argparse.Namespace) -> int:
 
 
 def is_indexed(options: argparse.Namespace) -> bool:
-    """Whether the index contains all values that the options select. The other values are read from records."""
+    """Whether the index of runs contains all values that the options select. If not, the records must be read."""
     from_records = ("paths", "since", "system", "reference", "references", "cell", "row", "column", "node", "fleet")
     return not any(getattr(options, name) for name in from_records) and bool(folders.reports(folders.prefix()))
 
@@ -189,9 +197,9 @@ def print_component_or_slot(options: argparse.Namespace) -> int:
 
 
 def flag_evidence(options: argparse.Namespace, place: Slot | None) -> Iterator[RunFlags]:
-    """The flagged and the clean components of each chosen run. Raises BadInput.
+    """The flagged and the clean components of each run that the options select. Raises BadInput.
 
-    Without options that select runs, the index finds the runs with the slot's node or with the component.
+    Without options that select runs, the index finds the runs that contain the component or the node of the slot.
     """
     if options.paths or options.since or options.system or options.reference or options.references:
         references = arguments.load_references(options)
@@ -206,7 +214,10 @@ def flag_evidence(options: argparse.Namespace, place: Slot | None) -> Iterator[R
 
 
 def chosen_series(medians: "pandas.DataFrame", choice: Choice, testcases: set[str]) -> list[Series]:
-    """The chosen series. testcases: names of test cases; an empty set for all."""
+    """One series per test case, size, unit and link class of the chosen medians.
+
+    testcases: names of test cases; an empty set for all.
+    """
     import pandas
 
     if testcases:
@@ -252,14 +263,17 @@ def read_choice(options: argparse.Namespace) -> Choice:
 
 
 def recorded_runs(options: argparse.Namespace) -> Iterator[Run]:
-    """The selected runs with their tests that have a record without a simulated fault. Raises BadInput."""
+    """The runs that the options select. Raises BadInput.
+
+    Tests without a record, and tests with a simulated fault, are left out.
+    """
     for run in arguments.selected_runs(options):
         tests = (test for test in run.tests if test.record is not None and not simulated_fault(test.record))
         yield replace(run, tests=tuple(tests))
 
 
 def chosen_medians(runs: Iterable[Run], choice: Choice) -> Iterator[over_runs.Median]:
-    """The medians of the chosen cells of all tests, one per link class of each result."""
+    """The medians of the chosen cells: one median per result and link class."""
     by_class = choice == Choice(link_class=choice.link_class)
     for test in (test for run in runs for test in run.tests):
 
@@ -270,9 +284,9 @@ def chosen_medians(runs: Iterable[Run], choice: Choice) -> Iterator[over_runs.Me
 
 
 def fleet_blocks(tests: Iterable[Test], choice: Choice, testcases: set[str], groups: dict[str, str]) -> Iterator[Block]:
-    """A block per test case, link class and group of hosts. Hosts are compared with hosts of the same group.
+    """A block per test case, link class and group of hosts. Each host is compared with the other hosts of its group.
 
-    groups: {host: the hardware and software that distinguish the host in its partition}.
+    groups: {host: description of the hardware and software that hosts of one group share}.
     """
     import pandas
 
@@ -300,7 +314,7 @@ def fleet_blocks(tests: Iterable[Test], choice: Choice, testcases: set[str], gro
 
 
 def chosen_results(tests: Iterable[Test], testcases: set[str]) -> Iterator[tuple[Test, dict[str, Any], dict[str, Any]]]:
-    """(test, record, result) of the results of these test cases; of all results if `testcases` is empty."""
+    """Yields (test, record, result) for each result of the test cases; for all results if `testcases` is empty."""
     for test in tests:
         record = test.record or {"results": []}
         for result in record["results"]:
@@ -309,9 +323,9 @@ def chosen_results(tests: Iterable[Test], testcases: set[str]) -> Iterator[tuple
 
 
 def chosen_cells(test: Test, matrix: Matrix, choice: Choice) -> "pandas.DataFrame":
-    """The measured cells of the choice, with the columns of runs/table.py.
+    """A table of the chosen cells that were measured, with the columns of runs/table.py.
 
-    The table is empty for a matrix that does not fit into memory.
+    The table is empty if the matrix does not fit into memory.
     """
     from ..runs import table
 

@@ -40,7 +40,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_import(options: argparse.Namespace) -> int:
-    """Writes <out>/<number>/record.json for each run, and prints a line about each record. Raises BadInput."""
+    """Writes a file <out>/<number>/record.json per run of the program, and prints a line about each record.
+
+    Returns 0 if all records have the result PASS, otherwise the exit code of INCOMPLETE. Raises BadInput.
+    """
     measured = record_time(options.measured) if options.measured else None
     size = parse_size(options.size, "--size") if options.size else None
     with watched(options.files, "files") as files:
@@ -65,7 +68,7 @@ def run_import(options: argparse.Namespace) -> int:
 
 
 def refuse_shared_folders(options: argparse.Namespace) -> None:
-    """Raises BadInput if the records of two files would have the same folder."""
+    """Raises BadInput if the records of two imported files would be written into the same folder."""
     files: dict[Path, Path] = {}
     for file in options.files:
         folder = records_folder(options.out, file, len(options.files))
@@ -77,9 +80,10 @@ def refuse_shared_folders(options: argparse.Namespace) -> None:
 
 
 def converted_records(file: Path, measured: str | None, size: int | None) -> list[Record]:
-    """The validated records of the runs in a file. Raises BadInput.
+    """The validated records of the runs in a file with a program's output. Raises BadInput.
 
-    measured: time of the measurement. size: bytes of a copy. Both replace values that the output lacks.
+    measured: time of the measurement, if the output lacks the time.
+    size: bytes of each copy, if the output lacks the size.
     """
     content = read_whole(file, MOST_BYTES)
     text = decoded(content)
@@ -94,7 +98,7 @@ def converted_records(file: Path, measured: str | None, size: int | None) -> lis
 
 
 def record_time(text: str) -> str:
-    """The value of --measured in the format of records. Raises BadInput."""
+    """Converts the value of --measured to the time format of records. Raises BadInput."""
     try:
         return datetime.strptime(text, UTC).strftime(UTC)
     except ValueError:
@@ -102,7 +106,11 @@ def record_time(text: str) -> str:
 
 
 def records_folder(out: Path | None, file: Path, files: int) -> Path:
-    """The folder for the records of a file. out: the value of --out. files: the number of imported files."""
+    """The folder for the records of an imported file.
+
+    out: the value of --out; None without the option.
+    files: the number of imported files.
+    """
     if out is None:
         folder = file.with_suffix("")
         return folder if folder != file else file.with_name(file.name + ".records")
@@ -110,7 +118,7 @@ def records_folder(out: Path | None, file: Path, files: int) -> Path:
 
 
 def other_content(one: Record) -> str:
-    """The content of a record without test cases, such as "2 findings", "topology" or "links of 8 devices"."""
+    """A text about a record that has no test cases, such as "2 findings", "topology" or "links of 8 devices"."""
     if "findings" in one["imported"]:
         return counted(len(one["imported"]["findings"]), "finding")
     links = any(word not in ("", "X") for row in one["topology"]["link_class"] for word in row)

@@ -47,7 +47,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_init(options: argparse.Namespace) -> int:
-    """Creates the missing files and prints the next step. Raises BadInput, OSError."""
+    """Creates the missing files of a site, and prints the next step. With --diff, prints the differences only.
+
+    Raises BadInput, OSError.
+    """
     folder = checked_folder(Path(os.path.abspath(options.folder)))
     settings = folder / "config" / "settings.py"
     if settings.exists() and "linkmatrix.suite" not in settings.read_text(encoding="utf-8", errors="replace"):
@@ -75,9 +78,10 @@ def run_init(options: argparse.Namespace) -> int:
 
 
 def show_differences(folder: Path, contents: Mapping[Path, bytes]) -> int:
-    """Prints the differences between a site and the files of this version. Raises BadInput if `folder` is no site.
+    """Prints how the files of a site differ from the files of this version. Raises BadInput if `folder` is no site.
 
-    contents: the files of a new site. System files of the site are compared with shipped files of the same name.
+    contents: {path: content} of the files that a new site gets. The function also compares system files that have the
+    same name as a shipped system file.
     """
     config = folder / "config"
     if not (config / "settings.py").exists():
@@ -99,7 +103,7 @@ def show_differences(folder: Path, contents: Mapping[Path, bytes]) -> int:
 
 
 def checked_folder(folder: Path) -> Path:
-    """Returns the folder. Raises BadInput if its path cannot be used, or if a needed folder exists as a file."""
+    """Returns `folder`. Raises BadInput if a site cannot use the path, for example because a file has the same path."""
     suite.supported_folder(folder)
     if clean(str(folder)) != str(folder):
         raise BadInput(f"{folder} has unprintable characters in its path: name another folder")
@@ -111,7 +115,10 @@ def checked_folder(folder: Path) -> Path:
 
 
 def shipped_files(config: Path) -> dict[Path, bytes]:
-    """{path in a site: content} of the shipped files that a new site gets. config: the folder config of the site."""
+    """{path in the new site: content} of the shipped files that a new site gets.
+
+    config: the folder config of the site.
+    """
     source = suite.FOLDER / "config"
     listed = [Path(line.split()[1]) for line in (source / "SHA256SUMS").read_text(encoding="utf-8").splitlines()]
     names = [path.relative_to("config") for path in listed if path.parts[1] in COPIED_FOLDERS]

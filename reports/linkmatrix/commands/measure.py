@@ -43,7 +43,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_measure(options: argparse.Namespace) -> int:
-    """Returns the exit code of the verdict, or 4 if nothing began or there is nothing to show. Raises BadInput."""
+    """Measures this machine, prints a summary, and writes the page. Raises BadInput.
+
+    Returns the exit code of the verdict, or CANNOT if nothing was measured.
+    """
     prefix = folders.prefix()
     # the stamp identifies the report of this run among the reports of concurrent runs
     stamp = f"measure-{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
@@ -81,7 +84,7 @@ def run_measure(options: argparse.Namespace) -> int:
 
 
 def contains_stamp(report: Path, stamp: str) -> bool:
-    """Whether a report contains the stamp; False for a report that cannot be read."""
+    """Whether a report contains the stamp of a run. An unreadable report contains no stamp."""
     try:
         return stamp.encode() in read_whole(report, MOST_BYTES)
     except BadInput:
@@ -89,7 +92,10 @@ def contains_stamp(report: Path, stamp: str) -> bool:
 
 
 def show_and_report(report: Path, reframe_code: int, repository: Path) -> int:
-    """Prints the summary of a run, writes its page, and returns the exit code. reframe_code: ReFrame's exit code."""
+    """Prints the summary of a run, writes its page, and returns the exit code of its verdict.
+
+    reframe_code: ReFrame's exit code.
+    """
     try:
         run = stored.find(report)
         judged = decide_attempts(run_summary.judged_tests(run, repository))[0]
@@ -114,7 +120,7 @@ def show_and_report(report: Path, reframe_code: int, repository: Path) -> int:
 
 
 def run_command(command: str, report: Path) -> None:
-    """Runs another command of linkmatrix on a report. Prints its errors, but not its output."""
+    """Runs a subcommand of linkmatrix on a report. Prints the errors of the subcommand, but not its output."""
     words = [sys.executable, "-m", "linkmatrix", command, str(report)]
     variables = {**os.environ, VARIABLE: linkmatrix_command()}
     subprocess.run(words, env=variables, stdout=subprocess.DEVNULL, check=False)

@@ -69,7 +69,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_next(options: argparse.Namespace) -> int:
-    """Returns 0; 3 if no run is stored; with --submit the exit code of the worst run. Raises BadInput."""
+    """Prints the coverage of a partition and the planned jobs. With --submit, runs the jobs. Raises BadInput.
+
+    Returns 0, NOTHING if no run is stored, or with --submit the exit code of the worst job.
+    """
     if not 1 <= options.within <= 3650:
         raise BadInput(f"--within {options.within}: use 1 to 3650 days")
     budget = budget_seconds(options)
@@ -110,7 +113,7 @@ def run_next(options: argparse.Namespace) -> int:
 
 
 def budget_seconds(options: argparse.Namespace) -> float | None:
-    """The value of --budget in node-seconds; None without the option. Raises BadInput."""
+    """The value of --budget in node-seconds; None without --budget. Raises BadInput."""
     if options.budget is None:
         if options.submit:
             raise BadInput("--submit needs a budget: add --budget 20-node-hours")
@@ -122,7 +125,11 @@ def budget_seconds(options: argparse.Namespace) -> float | None:
 
 
 def chosen_partition(system: str | None, stored: Sequence[str]) -> str:
-    """The partition to measure. system: the value of --system. stored: partitions with stored runs. Raises BadInput."""
+    """The partition to measure, such as "system:partition". Raises BadInput.
+
+    system: the value of --system.
+    stored: the partitions that have stored runs.
+    """
     if system is None and len(stored) > 1:
         listed = ", ".join(stored)
         raise BadInput(f"several partitions have stored runs ({listed}): choose one with --system {stored[0]}")
@@ -134,10 +141,16 @@ def chosen_partition(system: str | None, stored: Sequence[str]) -> str:
 def scheduler_state(
     options: argparse.Namespace, name: str, notes: list[str]
 ) -> tuple[dict[str, Any], dict[str, str] | None, dict[str, str]]:
-    """Asks ReFrame and the scheduler about a partition. Raises BadInput.
+    """Asks ReFrame about a partition, and the scheduler about the nodes of the partition. Raises BadInput.
 
-    Returns (ReFrame's configuration of the partition, {node: why the node accepts no job, or ""}, {node: leaf switch}).
-    An unknown configuration is {}; unknown nodes are None. Adds sentences about the causes to `notes`.
+    Returns three values:
+
+    * ReFrame's configuration of the partition; {} if unknown
+    * {node: why the node accepts no job, or ""}; None if unknown
+    * {node: leaf switch}
+
+    name: the partition.
+    notes: the function appends sentences about unknown values.
     """
     program, repository = environment.program(options.reframe), folders.repository()
     partition: dict[str, Any] = {}
@@ -159,7 +172,11 @@ def scheduler_state(
 
 
 def coverage_lines(covered: Any, within: int) -> Iterator[str]:
-    """The lines about the coverage of the partition. covered: a `coverage.Coverage`. within: the value of --within."""
+    """The lines about the coverage of the partition.
+
+    covered: a `coverage.Coverage`.
+    within: the value of --within, in days.
+    """
     size = f"{units.counted(len(covered.nodes), 'node')}, {units.counted(len(covered.pairs), 'pair')} of leaf switches"
     yield f"{covered.partition}: {covered.sentence(within)} ({size})"
     away = [f"{node.name} ({node.away})" for node in covered.nodes if node.away]
@@ -168,7 +185,11 @@ def coverage_lines(covered: Any, within: int) -> Iterator[str]:
 
 
 def plan_lines(covered: Any, jobs: Sequence[Any], budget: float) -> Iterator[str]:
-    """The lines about the planned jobs, their reasons and their cost. budget: node-seconds."""
+    """The lines about the planned jobs: their number, their cost and their reasons.
+
+    covered: a `coverage.Coverage`.
+    budget: node-seconds.
+    """
     if covered.alone is None:
         yield "the duration of a node is unknown: measure a node first with linkmatrix run --mode=sweep --nodes NODE"
     over_network = [node for node in covered.nodes if node.over_network and not node.away]
@@ -193,7 +214,10 @@ def plan_lines(covered: Any, jobs: Sequence[Any], budget: float) -> Iterator[str
 
 
 def job_commands(jobs: Sequence[Any], name: str, partition: dict[str, Any]) -> list[list[str]]:
-    """The command lines: one for all jobs of one node, and one per pair of nodes. Raises BadInput."""
+    """The command lines of the jobs: one command for all single nodes, and one command per pair of nodes.
+
+    Raises BadInput.
+    """
     alone, pairs = ([job for job in jobs if job.kind == kind] for kind in ("node", "pair"))
     low = configured.low_priority_options(partition)
     run = ["linkmatrix", "run", f"--system={name}"]
@@ -210,7 +234,10 @@ def job_commands(jobs: Sequence[Any], name: str, partition: dict[str, Any]) -> l
 
 
 def time_limit(seconds: float) -> str:
-    """The time limit of a job that is expected to take `seconds`, in ReFrame's format, such as "15m"."""
+    """The time limit of a job as text for ReFrame, such as "15m".
+
+    seconds: the expected duration of the job.
+    """
     return f"{math.ceil(max(LEAST_LIMIT, LIMIT * seconds) / 60)}m"
 
 

@@ -41,7 +41,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_note(options: argparse.Namespace) -> int:
-    """Stores the note, and prints a warning for each slot that no stored run contains. Raises BadInput."""
+    """Stores the user's note. Prints a warning for each slot that no stored run contains. Raises BadInput."""
     now = datetime.now(timezone.utc)
     note = note_from_options(options, f"{now:%Y-%m-%dT%H:%M:%SZ}")
     notes.add(folders.prefix(), note)
@@ -53,7 +53,7 @@ def run_note(options: argparse.Namespace) -> int:
 
 
 def unknown_slots(note: Note) -> list[Slot]:
-    """The slots of a note that no stored run contains. Returns [] if the index cannot be read."""
+    """The slots in a note that no stored run contains; [] if the index of runs cannot be read."""
     try:
         from ..runs import index
 
@@ -64,9 +64,9 @@ def unknown_slots(note: Note) -> list[Slot]:
 
 
 def note_from_options(options: argparse.Namespace, now: str) -> Note:
-    """The note that the options describe. now: the present time in UTC, such as "2026-11-20T10:00:00Z".
+    """Creates the note from the options. Raises BadInput.
 
-    Raises BadInput.
+    now: the present time in UTC, such as "2026-11-20T10:00:00Z".
     """
     text = clean(options.text).strip()
     kind = "repair" if options.repair else "note"

@@ -31,7 +31,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_report(options: argparse.Namespace) -> int:
-    """Writes the page and the pictures, prints their paths and the verdict, and returns its exit code."""
+    """Writes the HTML page and the pictures of a run, and prints their paths and the verdict.
+
+    With --certificate, writes a certificate instead. Returns the exit code of the verdict.
+    """
     if options.certificate:
         return write_certificate(options)
     run, judged = arguments.judged_run(options)
@@ -55,9 +58,9 @@ def run_report(options: argparse.Namespace) -> int:
 
 
 def write_certificate(options: argparse.Namespace) -> int:
-    """Writes certificate.html, and certificate.tar unless the run is a bundle. Raises BadInput.
+    """Writes certificate.html. Writes certificate.tar too, if the run is not a bundle already. Raises BadInput.
 
-    An existing certificate is never replaced.
+    Returns the exit code of the verdict. An existing certificate is never replaced.
     """
     if options.more or options.groups or options.against:
         raise BadInput("--certificate accepts one run: omit other runs, --groups and --against")
@@ -81,10 +84,10 @@ def write_certificate(options: argparse.Namespace) -> int:
 
 
 def draw_maps(analysis: Analysis, folder: Path, written: list[Path]) -> dict[tuple[MatrixVerdict, str], bytes]:
-    """Draws the heat maps of each matrix. Returns {(matrix, ABSOLUTE or DEVIATION): PNG}.
+    """Draws the heat maps of all matrices, also of small matrices, which the page shows as tables.
 
-    Adds the paths of the written files to `written`, as all `draw_` functions do. The page shows small matrices as
-    tables, but their heat maps are written for other documents.
+    Returns {(matrix, ABSOLUTE or DEVIATION): PNG}.
+    written: each `draw_` function appends the paths of its files to this list.
     """
     found: dict[tuple[MatrixVerdict, str], bytes] = {}
     scales = matrix_text.scales(analysis.judged)
@@ -107,7 +110,7 @@ def draw_maps(analysis: Analysis, folder: Path, written: list[Path]) -> dict[tup
 
 
 def draw_curves(judged: list[Judged], folder: Path, written: list[Path]) -> list[tuple[str, bytes]]:
-    """Draws one picture of curves per record, axis and unit. Returns [(caption, PNG)]."""
+    """Draws the curves of collectives: one picture per record, axis and unit. Returns [(caption, PNG)]."""
     drawn = []
     for one in judged:
         record = one.test.record
@@ -127,9 +130,9 @@ def draw_curves(judged: list[Judged], folder: Path, written: list[Path]) -> list
 def draw_sizes(
     judged: list[Judged], others: dict[str, by_size.Table], folder: Path, written: list[Path]
 ) -> list[tuple[str, bytes]]:
-    """Draws one picture per quantity: curves by message size of all tests, with published series. [(caption, PNG)].
+    """Draws values by message size: one picture per table, with the curves of all tests. Returns [(caption, PNG)].
 
-    others: {title of a table: published table}.
+    others: {title of a table: published table}. Its series are drawn in the same picture.
     """
     drawn = []
     headings = dict.fromkeys(filter(None, map(words.heading, judged)))
@@ -141,7 +144,7 @@ def draw_sizes(
 
 
 def draw_scaling(judged: list[Judged], folder: Path, written: list[Path]) -> list[tuple[str, bytes]]:
-    """Draws one picture of charts per simulation. Returns [(caption, PNG)]."""
+    """Draws the efficiency of simulations: one picture per simulation. Returns [(caption, PNG)]."""
     drawn = []
     for one in judged:
         record = one.test.record
@@ -155,12 +158,12 @@ def draw_scaling(judged: list[Judged], folder: Path, written: list[Path]) -> lis
 
 
 def default_folder(run: stored.Run) -> Path:
-    """The folder next to a report or record, with the same name without suffix."""
+    """The output folder for a run: next to the report or record, with the name of the file without suffix."""
     return run.path / "linkmatrix-report" if run.path.is_dir() else run.path.with_suffix("")
 
 
 def free_name(name: str, written: list[Path]) -> str:
-    """The name of a new file: `name`, with a number if a written file has this name."""
+    """A file name without suffix that no written file has: `name`, or `name` with a number."""
     taken = {path.stem for path in written}
     return next(
         free for free in (name, *(f"{name}-{count}" for count in range(2, len(taken) + 3))) if free not in taken

@@ -12,7 +12,7 @@ from ..runs import folders
 
 
 def flag_lines(prefix: Path, clean_runs: int, repository: Path) -> Iterator[str]:
-    """Sentences about components that all stored runs flag, and about nodes that cannot be judged."""
+    """Sentences about flagged components, and about nodes that cannot be judged, from all stored runs."""
     try:
         from ..runs import index, notes
     except ModuleNotFoundError as error:
@@ -29,7 +29,10 @@ def flag_lines(prefix: Path, clean_runs: int, repository: Path) -> Iterator[str]
 
 
 def reports_with_flags(prefix: Path, clean_runs: int, repository: Path) -> set[str] | None:
-    """The file names of the reports that prove a present flag. Prints a note and returns None if flags are unknown."""
+    """The file names of the reports that are the evidence of present flags.
+
+    If the flags are unknown, prints a note and returns None.
+    """
     folder = repository / "config" / "references"
     try:
         from ..runs import index, notes
@@ -44,8 +47,9 @@ def reports_with_flags(prefix: Path, clean_runs: int, repository: Path) -> set[s
 def remove_old_sessions(prefix: Path, keep: int | None, days: int | None, clean_runs: int, repository: Path) -> None:
     """Removes old sessions with their reports, JUnit files, pages, records and stages.
 
-    keep: number of newest sessions to keep. days: maximum age of a session. None disables each rule.
-    The newest report stays, and so do reports on which a flag depends.
+    keep: number of newest sessions that stay; None for no limit.
+    days: maximum age of a session; None for no limit.
+    The newest report and the reports that are evidence of a flag always stay.
     """
     reports = sorted(folders.reports(prefix), key=folders.end_time)[::-1]
     old = set(reports[keep:]) if keep is not None else set()
@@ -72,7 +76,7 @@ def remove_old_sessions(prefix: Path, keep: int | None, days: int | None, clean_
 
 
 def session_folders(prefix: Path, report: Path) -> list[Path]:
-    """The folders of records and stages that a report names, except folders that are no session below the prefix."""
+    """The folders of records and stages that a report names. Only folders directly below the prefix are included."""
     try:
         session = read_json(report)["session_info"]
         found = [(parent, Path(session[f"prefix_{parent}"])) for parent in ("output", "stage")]
@@ -83,9 +87,10 @@ def session_folders(prefix: Path, report: Path) -> list[Path]:
 
 
 def remove_programs(prefix: Path, report: Path, more: Sequence[str]) -> None:
-    """Removes the built programs from the stage of a session, because no verdict needs programs.
+    """Removes the built programs from the stage of a session, because a verdict needs only records.
 
-    more: the user's options for ReFrame. With `--keep-stage-files` the programs stay, for `--restore-session`.
+    With `--keep-stage-files`, the programs stay for `--restore-session`.
+    more: the user's options for ReFrame.
     """
     if any(word.startswith("--keep-s") for word in more):
         return

@@ -1,6 +1,6 @@
-"""`linkmatrix run`: starts ReFrame, one run at a time, and judges the run by ReFrame's report.
+"""`linkmatrix run`: runs ReFrame, and judges the run from ReFrame's report. Only one run per system is active.
 
-ReFrame prints PASSED even if no test ran. Here a missing test is INCOMPLETE.
+ReFrame prints PASSED even if no test ran. `linkmatrix run` reports a missing test as INCOMPLETE.
 """
 
 import argparse
@@ -111,7 +111,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_acceptance(options: argparse.Namespace) -> int:
-    """Returns the exit code of the verdict, or 4 if nothing began. Raises BadInput."""
+    """Checks the options, locks the system, and runs a mode. Raises BadInput.
+
+    Returns the exit code of the verdict, or CANNOT if nothing began.
+    """
     if options.retries < 0 or not 0 < options.timeout <= 1000:
         raise BadInput("use --retries of 0 or more, and --timeout of at most 1000 hours")
     if options.keep is not None and options.keep < 1:
@@ -143,7 +146,7 @@ def run_acceptance(options: argparse.Namespace) -> int:
 
 
 def check_system(options: argparse.Namespace, repository: Path) -> None:
-    """Raises BadInput for a system that config/systems lacks. A run with another configuration is not checked."""
+    """Raises BadInput if config/systems has no file for the system. A run with another configuration is not checked."""
     names = [os.environ.get("RFM_SYSTEM"), options.system, *reframe_values(options.more, SYSTEM, SYSTEM)]
     name, systems = next(filter(None, reversed(names)), ""), repository / "config" / "systems"
     has_other_config = any(word.startswith(("-C", "--config")) for word in options.more)
@@ -154,7 +157,7 @@ def check_system(options: argparse.Namespace, repository: Path) -> None:
 
 
 def sweep_nodes(options: argparse.Namespace) -> str:
-    """The nodes of a sweep for the environment variable of its check; "" in other modes. Raises BadInput."""
+    """The value of the environment variable NODES for --mode=sweep; "" for other modes. Raises BadInput."""
     if options.mode != SWEEP and options.nodes is not None:
         raise BadInput(f"--nodes needs --mode={SWEEP}; to choose a node in another mode, add -- -S on=NODE")
     if options.mode != SWEEP:
@@ -165,14 +168,15 @@ def sweep_nodes(options: argparse.Namespace) -> str:
 
 
 def is_partial(options: argparse.Namespace) -> bool:
-    """Whether the options select a part of the mode's tests or nodes."""
+    """Whether the options select only a part of the mode's tests or nodes."""
     return is_selective(options.more) or options.nodes not in ("", site_nodes.ALL)
 
 
 def locked_run(options: argparse.Namespace, program: str, repository: Path, prefix: Path, name: str) -> int:
-    """Runs ReFrame, judges the run, prints the verdict, and returns the exit code. The caller holds the lock.
+    """Runs ReFrame, judges the run, prints the verdict, and returns its exit code. The caller has locked the system.
 
-    program: the path of ReFrame. name: the system in the names of files.
+    program: the path of ReFrame.
+    name: the system, for names of files.
     """
     last = prefix / "locks" / f"{name}-{options.mode}.last.json"
     stamp = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
@@ -252,7 +256,7 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
 
 
 def repeat_command(options: argparse.Namespace) -> list[str]:
-    """The words of the command that repeats the run, without --resume."""
+    """The command that repeats the run, as a list of words, without --resume."""
     words = ["linkmatrix", "run", f"--mode={options.mode}"]
     words += [f"--system={options.system}"] if options.system else []
     words += [f"--nodes={options.nodes}"] if options.nodes else []
@@ -261,7 +265,7 @@ def repeat_command(options: argparse.Namespace) -> list[str]:
 
 
 def for_mode(line: str, options: argparse.Namespace) -> str:
-    """The line, with the mode and system of this run in its commands."""
+    """A printed line, with the mode and system of this run added to the commands in the line."""
     system = f" --system={options.system}" if options.system else ""
     chosen = f"--mode={options.mode}{system}"
     has_baseline = options.mode not in (SWEEP, PAIR)
@@ -271,7 +275,7 @@ def for_mode(line: str, options: argparse.Namespace) -> str:
 
 
 def mark_start(prefix: Path, options: argparse.Namespace, stamp: str) -> Path:
-    """Writes the file that marks the start of a run, and returns its path. The file stays if a run is killed."""
+    """Writes a file that marks the start of a run, and returns its path. If the run is killed, the file remains."""
     path = prefix / "runs" / f"began-{stamp}.json"
     content = {"mode": options.mode, "system": options.system, "stamp": stamp, "timeout": options.timeout}
     content |= {**lock.holder(), "started": f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}"}
@@ -280,8 +284,9 @@ def mark_start(prefix: Path, options: argparse.Namespace, stamp: str) -> Path:
 
 
 def earlier_passes(options: argparse.Namespace, last: Path, prefix: Path, repository: Path) -> resume.EarlierPasses:
-    """The tests that passed in the last run of the mode; no tests without --resume. Raises BadInput.
+    """The tests that passed in the last run of the mode, for --resume. Raises BadInput.
 
+    Without --resume, the result contains no tests.
     last: the file with the state of the last run.
     """
     if not options.resume:
@@ -297,7 +302,10 @@ def earlier_passes(options: argparse.Namespace, last: Path, prefix: Path, reposi
 def left_out_hashes(
     options: argparse.Namespace, manifests: Mapping[str, manifest.Manifest], program: str, repository: Path
 ) -> list[str]:
-    """The hashes of the test cases that the manifest leaves out; [] if the user selects tests. program: ReFrame."""
+    """The hashes of the test cases that the manifest leaves out. Returns [] if the user selects tests.
+
+    program: the path of ReFrame.
+    """
     if options.with_left_out or is_selective(options.more) or not any(one.left_out for one in manifests.values()):
         return []
     try:
@@ -308,7 +316,11 @@ def left_out_hashes(
 
 
 def selection_options(options: argparse.Namespace, before: resume.EarlierPasses, less: Sequence[str]) -> list[str]:
-    """The options of ReFrame that select tests, and the options of these tests. less: hashes of excluded test cases."""
+    """ReFrame's options for this run: the options of the mode, and the options of the user.
+
+    before: the passed tests of an earlier run, which are excluded.
+    less: hashes of further excluded test cases.
+    """
     more = [*run_options.measuring(options), *options.more]
     selection = run_options.without_warnings(MODES[options.mode], more)
     selection += [f"--system={options.system}"] if options.system else []
@@ -317,9 +329,10 @@ def selection_options(options: argparse.Namespace, before: resume.EarlierPasses,
 
 
 def find_report(prefix: Path, known: set[Path], stamp: str) -> tuple[Path | None, bool]:
-    """Finds the report of the run with this stamp. known: the reports from before the run.
+    """Finds the report of the run with this stamp. Prints a note about each other new report.
 
-    Returns (report or None, whether another new report is unreadable). Prints a note about each other new report.
+    Returns (the report or None, whether a new report is unreadable).
+    known: the reports that existed before the run.
     """
     new = [path for path in folders.reports(prefix) if path not in known]
     own = [path for path in new if resume.belongs_to_run(path, stamp)]

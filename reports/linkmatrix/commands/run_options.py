@@ -1,6 +1,6 @@
 """Options of commands that start ReFrame, and checks of the user's options for ReFrame before a run begins.
 
-`more` is the list of the user's options for ReFrame, after `--`, in all functions.
+In all functions, `more` is the list of the options after `--` on the user's command line.
 """
 
 import argparse
@@ -67,7 +67,7 @@ def add_reframe(command: argparse.ArgumentParser) -> None:
 
 
 def add_measuring(command: argparse.ArgumentParser) -> None:
-    """Adds the options of measuring programs that all measuring commands share."""
+    """Adds the options that control each measuring program, such as --samples."""
     command.add_argument("--samples", type=int, metavar="N", help=f"samples per cell (default: {USUAL_SAMPLES})")
     command.add_argument(
         "--wait-idle",
@@ -81,7 +81,7 @@ def add_measuring(command: argparse.ArgumentParser) -> None:
 
 
 def measuring(options: argparse.Namespace) -> list[str]:
-    """The options of ReFrame that correspond to the options of `add_measuring`. Raises BadInput."""
+    """Translates the options of `add_measuring` to options of ReFrame. Raises BadInput."""
     samples, seconds = options.samples, options.wait_idle
     if samples is not None and not 1 <= samples <= MOST_SAMPLES:
         raise BadInput(f"--samples {samples}: use 1 to {MOST_SAMPLES}")
@@ -97,19 +97,22 @@ def measuring(options: argparse.Namespace) -> list[str]:
 
 
 def measuring_words(options: argparse.Namespace) -> list[str]:
-    """The options of `add_measuring` that the user gave, for the command line of another linkmatrix command."""
+    """The options of `add_measuring` that the user gave, as words of a linkmatrix command line."""
     words = [] if options.samples is None else [f"--samples={options.samples}"]
     words += [] if options.wait_idle is None else [f"--wait-idle={options.wait_idle:g}"]
     return [*words, *(["--refuse-busy"] if options.refuse_busy else [])]
 
 
 def load_options(paths: Iterable[str]) -> list[str]:
-    """The options of ReFrame that load the configuration, and the check files below these paths."""
+    """ReFrame's options that load the configuration, and the check files in `paths`."""
     return ["-C", "config/settings.py", *(word for path in paths for word in ("-c", path)), "-R"]
 
 
 def check_options(more: Sequence[str], keeps_junit: bool = False) -> None:
-    """Raises BadInput or NotStarted for the first refused option. keeps_junit: refuse --report-junit too."""
+    """Raises BadInput or NotStarted if `more` contains an option that linkmatrix refuses.
+
+    keeps_junit: refuse --report-junit too, because linkmatrix writes the JUnit file.
+    """
     if why := refused_option(more):
         raise BadInput(why)
     for word in more:
@@ -127,7 +130,7 @@ def check_options(more: Sequence[str], keeps_junit: bool = False) -> None:
 
 
 def check_acceptance(more: Sequence[str]) -> None:
-    """Raises BadInput if an option reduces the samples, or the short samples, below the minimum of acceptance."""
+    """Raises BadInput if an option sets fewer samples, or fewer short samples, than acceptance requires."""
     for scope, variable, value in assigned(more):
         words = value.split(",") if variable == EXTRA_OPTS else []
         if any(True for _ in option_values(words, "--short-samples")):
@@ -146,7 +149,7 @@ def check_acceptance(more: Sequence[str]) -> None:
 
 
 def environment() -> dict[str, str]:
-    """The environment variables for ReFrame, without IGNORED. Prints a note about ignored variables."""
+    """The environment variables for ReFrame, without the variables IGNORED. Prints a note about ignored variables."""
     ignored = [name for name in IGNORED if name in os.environ]
     if ignored:
         say(f"note: ignored {', '.join(ignored)}: the variable changes files that linkmatrix reads after the run")
@@ -154,7 +157,7 @@ def environment() -> dict[str, str]:
 
 
 def assigned(more: Sequence[str]) -> list[tuple[str, str, str]]:
-    """[(class, variable, value)] of the options `-S CLASS.VARIABLE=VALUE`; class is "" for `-S VARIABLE=VALUE`."""
+    """[(class, variable, value)] of each option `-S CLASS.VARIABLE=VALUE`. The class is "" for `-S VARIABLE=VALUE`."""
     found = []
     for word in reframe_values(more, "-S", "--setvar"):
         name, _, value = word.partition("=")
@@ -164,13 +167,15 @@ def assigned(more: Sequence[str]) -> list[tuple[str, str, str]]:
 
 
 def without_warnings(options: Sequence[str], more: Sequence[str]) -> list[str]:
-    """The options of a mode; --warn-as-error is removed if `more` causes one of these harmless warnings of ReFrame:
+    """Returns the options of a mode, without --warn-as-error if `more` causes a harmless warning of ReFrame.
 
-    * a test or fixture does not have the variable of a `-S` without a class
-    * --duration ended
-    * --restore-session found another search path, which each run sets
+    These warnings are harmless:
 
-    The comparison with the manifest still finds tests that ReFrame left out with another warning.
+    * A test or fixture does not have the variable of `-S VARIABLE=VALUE`.
+    * The time of --duration is over.
+    * --restore-session found another search path. Each run sets another search path.
+
+    If a harmful warning left out a test, the comparison with the manifest finds the missing test.
     """
     warns = any(not scope for scope, _, _ in assigned(more)) or any(
         word.startswith(("--dur", "--rest")) for word in more
@@ -181,15 +186,16 @@ def without_warnings(options: Sequence[str], more: Sequence[str]) -> list[str]:
 def check_run(
     program: str, selection: Sequence[str], more: Sequence[str], folder: Path, environ: Mapping[str, str]
 ) -> dict[str, str]:
-    """Checks `more` against the list of tests. Returns {environment variable: features that the selected tests need}.
+    """Checks the user's options against the list of tests that ReFrame selects. Raises BadInput.
 
-    Returns {} if `more` selects no tests.
-    Raises BadInput if ReFrame refuses an option of `more`, or would ignore a variable, a suite or a path.
-    Prints a note about -S CLASS.NAME=VALUE if no selected test has the class.
+    Returns {environment variable: features that the selected tests need}; {} if `more` selects no tests.
+    Refused are options that ReFrame refuses, and variables, suites and paths that ReFrame would ignore.
+    Prints a note about `-S CLASS.NAME=VALUE` if no selected test has the class.
 
     program: the path of ReFrame.
     selection: all options of the run that select tests, including `more`.
-    folder: the working directory of ReFrame. environ: its environment variables.
+    folder: the working directory of ReFrame.
+    environ: the environment variables of ReFrame.
     """
     if not is_selective(more):
         return {}
@@ -225,7 +231,7 @@ def check_run(
 
 
 def check_environments(program: str, selection: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
-    """Raises BadInput for an option -p whose pattern matches no environment of the system."""
+    """Raises BadInput if the pattern of an option -p matches no environment of the system."""
     found = json_list(program, [*selection, "--show-config=environments"], folder, environ) or []
     names = sorted({str(one["name"]) for one in found} - {"builtin"})
     for pattern in reframe_values(selection, "-p", "--prgenv"):
@@ -236,7 +242,7 @@ def check_environments(program: str, selection: Sequence[str], folder: Path, env
 
 
 def check_suites(program: str, more: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
-    """Raises BadInput for a suite with unknown words or without tests. The suite may contain tests of other systems."""
+    """Raises BadInput if a suite contains unknown words, or selects no test. Tests of other systems are allowed."""
     suites = [(scope, value) for scope, variable, value in assigned(more) if scope in SESSIONS and variable == SUITE]
     if not suites:
         return
@@ -258,7 +264,7 @@ def check_suites(program: str, more: Sequence[str], folder: Path, environ: Mappi
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """A suggestion such as " (is 'WORD' meant?)" with the most similar known word; "" without a similar word."""
+    """The text " (is 'WORD' meant?)" with the known word that is most similar to `word`; "" without a similar word."""
     similar = difflib.get_close_matches(word, list(known), 1)
     return f" (is '{similar[0]}' meant?)" if similar else ""
 
@@ -266,9 +272,9 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 def json_list(
     program: str, options: Sequence[str], folder: Path, environ: Mapping[str, str]
 ) -> list[dict[str, object]] | None:
-    """The JSON list that ReFrame prints with the option --describe (tests and their variables) or --show-config.
+    """Runs ReFrame with --describe or --show-config. Returns the printed JSON list; None if ReFrame prints no list.
 
-    Returns None if ReFrame prints no list. Raises BadInput for ReFrame's errors.
+    Raises BadInput for ReFrame's errors.
     """
     command = [program, *load_options(ALL_CHECKS), *options]
     try:
@@ -290,7 +296,7 @@ def json_list(
 
 
 def error_line(text: str) -> str:
-    """The first line of ReFrame's output that begins with `ERROR:`, otherwise the last line."""
+    """The first line of ReFrame's output that begins with `ERROR:`. Without such a line, the last line."""
     text = supervise.without_colours(text)
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("Log file(s)")]
     marked = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]

@@ -22,7 +22,7 @@ MOST_REASONS, MOST_CHARACTERS = 5, 400  # printed reasons, and characters of a r
 
 
 def prepare(repository: Path) -> None:
-    """Loads schemas, references and the index of runs while ReFrame starts, which takes longer."""
+    """Loads schemas, references and the index of runs in advance, while the caller waits for ReFrame's start."""
     with suppress(BadInput, ImportError, OSError):  # the verdict reports the same errors later
         reading.accepts()
         verdict_file.validator()
@@ -33,7 +33,8 @@ def prepare(repository: Path) -> None:
 def analyse(ran: completeness.EndedRun, options: argparse.Namespace, code: int) -> tuple[Analysis, list[str]]:
     """Judges a run, and compares its test cases with the manifest of the mode. Raises BadInput.
 
-    Returns (analysis, lines to print). With --manifest, writes the manifest first. code: the exit code of ReFrame.
+    Returns (analysis, lines to print). With --manifest, the function first writes a new manifest.
+    code: the exit code of ReFrame.
     """
     if options.manifest:
         say(*completeness.write_manifests(ran, options.manifest, {} if options.with_left_out else None))
@@ -48,7 +49,10 @@ def analyse(ran: completeness.EndedRun, options: argparse.Namespace, code: int) 
 
 
 def analyse_report(report: Path, code: int, repository: Path) -> tuple[Analysis, list[str]]:
-    """As `analyse`, without the comparison with the manifest. Raises BadInput."""
+    """Judges a run without a comparison with the manifest. Returns (analysis, lines to print). Raises BadInput.
+
+    code: the exit code of ReFrame.
+    """
     run = stored.find(report)
     judged = judged_tests(run, repository)
     final, passed_later = decide_attempts(judged)
@@ -74,14 +78,14 @@ def analyse_report(report: Path, code: int, repository: Path) -> tuple[Analysis,
 
 
 def rerun_lines(judged: list[Judged]) -> list[str]:
-    """A line per test case that is DISTURBED, INCOMPLETE or FAIL, with the command that measures it again."""
+    """A line per test case that is DISTURBED, INCOMPLETE or FAIL, with the command that repeats the measurement."""
     failed = (one for one in judged if one.verdict >= Verdict.DISTURBED and one.test.hashcode)
     commands = ((one.test.name, command) for one in failed for command in rerun_commands([one]))
     return list(dict.fromkeys(f"  again: {command}  # {clean(name)}" for name, command in commands))
 
 
 def reason_lines(analysis: Analysis) -> list[str]:
-    """A line per reason of tests without measurement, then of other DISTURBED, INCOMPLETE or FAIL tests.
+    """A line per reason why tests measured nothing, then a line per reason of DISTURBED, INCOMPLETE or FAIL tests.
 
     Tests of a sweep are left out, because `summary.node_lines` describes each node.
     """
@@ -98,7 +102,10 @@ def reason_lines(analysis: Analysis) -> list[str]:
 
 
 def grouped_lines(names: Mapping[tuple[str, str], Sequence[str]]) -> list[str]:
-    """At most MOST_REASONS lines, one per group of tests. names: {(first word, reason): names of tests}."""
+    """At most MOST_REASONS lines, such as "FAIL: TEST and 2 more: REASON".
+
+    names: {(first word, reason): names of the tests with this reason}.
+    """
     lines = []
     for (word, reason), (first, *more) in names.items():
         count = f" and {len(more)} more" if more else ""
@@ -107,7 +114,7 @@ def grouped_lines(names: Mapping[tuple[str, str], Sequence[str]]) -> list[str]:
 
 
 def warning_lines(analysis: Analysis) -> list[str]:
-    """A line per test case that is WARN, with the reason of its worst cell."""
+    """A line per WARN test case, with the reason of its worst cell."""
     lines = []
     for one in analysis.judged:
         for result, matrix in one.matrices if one.verdict is Verdict.WARN else ():
@@ -117,11 +124,14 @@ def warning_lines(analysis: Analysis) -> list[str]:
 
 
 def judged_tests(run: stored.Run, repository: Path) -> list[Judged]:
-    """The judged tests of a run, compared with the references of the repository. Raises BadInput."""
+    """Judges the tests of a run with the references of the repository. Raises BadInput."""
     return judging.judge_all(run, load_references(repository), None)
 
 
 def load_references(repository: Path) -> References:
-    """The references of the repository, otherwise of the package. Raises BadInput."""
+    """Loads the references of the repository. If the repository has none, loads the references of the package.
+
+    Raises BadInput.
+    """
     folder = repository / "config" / "references"
     return References.load(folder if folder.is_dir() else None)

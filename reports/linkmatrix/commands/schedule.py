@@ -57,7 +57,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_schedule(options: argparse.Namespace) -> int:
-    """Prints the timer in the chosen form. Raises BadInput."""
+    """Prints the timer as cron, systemd or scrontab text. Raises BadInput."""
     match = TIME.fullmatch(options.at)
     if match is None:
         raise BadInput(f"--at '{options.at}' is not a time of day: use HH:MM, such as 02:30")
@@ -77,10 +77,10 @@ def run_schedule(options: argparse.Namespace) -> int:
 
 
 def timer_command(options: argparse.Namespace, hours: float | None = None) -> list[str]:
-    """The command that the timer starts, with its environment variables.
+    """The command that the timer starts, with its environment variables, as a list of words.
 
-    hours: time limit of the run; None for the default. Without an installed `linkmatrix`, the command is
-    `python -m linkmatrix`.
+    If `linkmatrix` is not on PATH, the command begins with `python -m linkmatrix`.
+    hours: time limit of the run; None for the default.
     """
     program = shutil.which("linkmatrix")
     variables = environment.needed_variables() | {"LINKMATRIX_PREFIX": str(folders.prefix().absolute())}
@@ -99,14 +99,14 @@ def timer_command(options: argparse.Namespace, hours: float | None = None) -> li
 
 
 def shell_line(options: argparse.Namespace, log: Path) -> str:
-    """The command for a shell, with its log. If the command fails, only the end of the log is printed."""
+    """The shell command of the timer. The output goes into `log`. If the run fails, the end of the log is printed."""
     repository, folder, file = (shlex.quote(str(path)) for path in (folders.repository(), log.parent, log))
     report = f'{{ code=$?; tail -n 20 {file}; echo "linkmatrix ended with $code, its log is "{file}; exit $code; }}'
     return f"cd {repository} && mkdir -p {folder} && {shlex.join(timer_command(options))} >>{file} 2>&1 || {report}"
 
 
 def cron(options: argparse.Namespace, hour: int, minute: int) -> str:
-    """The lines of a crontab. Raises BadInput if the command is too long for cron."""
+    """The lines for a crontab. Raises BadInput if the command is too long for cron."""
     text = shell_line(options, folders.prefix().absolute() / "schedule.log").replace("%", r"\%")  # % ends a line
     if len(text) > LONGEST:
         raise BadInput(
@@ -117,7 +117,7 @@ def cron(options: argparse.Namespace, hour: int, minute: int) -> str:
 
 
 def systemd(options: argparse.Namespace, hour: int, minute: int) -> str:
-    """The text of three units: a service, its timer, and a service that mails a failure. Contains their file names."""
+    """The text of three units, with their file names: a service, its timer, and a service that mails a failure."""
     name = f"linkmatrix-{options.mode}"
     command = " ".join(quoted(word) for word in timer_command(options))
     return f"""# /etc/systemd/system/{name}.service
@@ -167,21 +167,22 @@ MAIL_FAILURE = (
 
 
 def escaped(text: str) -> str:
-    """The text for a unit file, in which '%' begins a specifier and '%%' is a percent sign."""
+    """The text for a unit file. Each '%' is doubled, because a single '%' begins a specifier."""
     return text.replace("%", "%%")
 
 
 def quoted(word: str) -> str:
-    """A word of a command for ExecStart= of a unit file, in quotes if needed."""
+    """A word for the command line ExecStart= in a unit file, in quotes if needed."""
     text = escaped(word).replace("\\", "\\\\").replace('"', '\\"').replace("$", "$$")
     return f'"{text}"' if re.search(r"[\s\"'\\;$]", text) else text
 
 
 def scrontab(options: argparse.Namespace, hour: int, minute: int) -> str:
-    """An entry of scrontab: Slurm starts a small job, which submits the measuring jobs. Raises BadInput.
+    """The lines for Slurm's scrontab. Raises BadInput.
 
-    The small job runs on a node that is not measured, and its time limit fits its partition. The entry names the
-    system, because ReFrame can detect the system only on the login node.
+    Slurm starts a small job at each time of the timer. The small job runs linkmatrix, which submits the measuring jobs.
+    The small job uses a node that is not measured. Its time limit fits its partition.
+    The command names the system, because ReFrame can detect the system only on the login node.
     """
     reframe, repository = environment.program("reframe"), folders.repository()
     if reframe is None:

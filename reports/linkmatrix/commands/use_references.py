@@ -14,9 +14,9 @@ BY_HAND = 3  # exit code: a person must edit the system file
 
 
 def run_use(options: argparse.Namespace) -> int:
-    """Writes the name of an adopted table into a system file.
+    """Writes the name of an adopted table into the system file, for --use. Raises BadInput.
 
-    Returns exit code 3 if a person must edit the file. Raises BadInput.
+    Returns 0, or BY_HAND if the user must edit the system file.
     """
     others = [name for name, value in vars(options).items() if value and name not in ("use", "system", "command")]
     if others:
@@ -31,7 +31,10 @@ def run_use(options: argparse.Namespace) -> int:
 
 
 def use_table(repository: Path, place: str, table: str) -> int:
-    """Writes the name of a table into the system file of `place`, "system:partition". Returns as `run_use`."""
+    """Writes the name of a table into the system file. Returns 0, or BY_HAND if the user must edit the file.
+
+    place: the partition that will use the table, as "system:partition".
+    """
     system, _, partition = place.partition(":")
     systems = [suite.FOLDER / "config" / "systems", repository / "config" / "systems"]
     file = reference_name.system_file(system, systems)
