@@ -22,7 +22,7 @@ MAX_EXAMINED = 384  # suspects, other endpoints of their nodes, and healthy endp
 
 
 def zeros(*shape: int) -> np.ndarray:
-    """An array of integer counters that are 0."""
+    """An array of integer counters, all 0."""
     return np.zeros(shape, dtype=np.int64)
 
 
@@ -54,7 +54,10 @@ class CellCounts:
         return cls(*counts, zeros(rows), zeros(columns))
 
     def add(self, judged: Judged, limits: np.ndarray | None) -> None:
-        """Adds a block. limits: see `class_limits`; None: slow cells are not counted."""
+        """Adds the cells of a block to the counts.
+
+        limits: see `class_limits`. None: slow cells are not counted.
+        """
         first, codes, classes = judged.block.first, judged.codes, judged.block.classes
         rows = slice(first, first + len(codes))
         names = judged.block.matrix.class_names
@@ -78,14 +81,18 @@ class CellCounts:
 
 
 def slow_cells(judged: Judged, limits: np.ndarray) -> np.ndarray:
-    """True for undisturbed cells that are slower than their reference allows, or without one, than `limits`."""
+    """True for slow, undisturbed cells; rows × columns.
+
+    A cell with a reference is slow if the cell is FAIL and worse than the reference.
+    A cell without a reference is slow if the cell is worse than its link class by more than `limits` allow.
+    """
     worse = np.where(judged.disturbed, 0.0, judged.worse)
     failed = (judged.codes == Verdict.FAIL) & (worse > 0)
     return np.where(judged.unjudged, worse > np.take(limits, judged.block.classes), failed)
 
 
 def class_limits(matrix: Matrix) -> np.ndarray:
-    """For each link class, the allowed deviation of a cell without a reference from the median, as a fraction."""
+    """The allowed deviation of a cell without a reference from the median of its link class: one fraction per class."""
     size = len(matrix.rows)
     chosen = np.unique(np.linspace(0, size - 1, min(size, SAMPLED_ROWS)).astype(int))
     part = matrix.part(chosen, np.arange(len(matrix.columns))).whole
@@ -99,7 +106,10 @@ def class_limits(matrix: Matrix) -> np.ndarray:
 
 
 def merge_worst(worst: np.ndarray, judged: Judged, codes: np.ndarray) -> np.ndarray:
-    """The KEPT worst cells of `worst` and of a block, as rows of (severity, row, column), the worst first."""
+    """Merges the worst cells found so far with the worst cells of a block.
+
+    Returns rows of (severity, row, column), the worst first, at most KEPT rows.
+    """
     found = np.flatnonzero((codes > Verdict.PASS) & ~judged.unjudged)
     if not len(found):
         return worst
@@ -112,9 +122,9 @@ def merge_worst(worst: np.ndarray, judged: Judged, codes: np.ndarray) -> np.ndar
 
 
 def endpoints_to_examine(found: CellCounts, node: np.ndarray) -> np.ndarray:
-    """The indices of suspect endpoints, of other endpoints on their nodes, and of some healthy endpoints.
+    """The indices of the endpoints that the diagnosis of a matrix in a file examines.
 
-    The cells between these endpoints are the submatrix by which a matrix in a file is diagnosed.
+    These are the suspect endpoints, the other endpoints on their nodes, and some healthy endpoints.
     node: for each endpoint, the index of its node.
     """
     size = len(node)

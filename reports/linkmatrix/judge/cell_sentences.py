@@ -1,8 +1,8 @@
 """Sentences about the verdicts of cells, and about remeasured cells.
 
-A program that measures slow cells again also measures some healthy cells again: the control cells. The program decides
-whether a slow cell was reproduced, and whether the control cells changed. Its record contains both. Slow cells with
-unchanged control cells are slow. If the control cells became slower too, the whole machine was slower.
+A program measures slow cells again. The program also measures some healthy cells again: the control cells.
+The record contains whether each slow cell was reproduced, and whether the control cells changed.
+Slow cells with unchanged control cells are slow. If the control cells are slower too, the whole machine became slower.
 """
 
 from __future__ import annotations
@@ -64,38 +64,38 @@ class Cell(NamedTuple):
 
 
 def no_reference(cell: Cell) -> str:
-    """The table that lacks the cell; without a table, why the data is not verified."""
+    """A sentence about a cell without a reference: it names the table, or why the data is not verified."""
     if cell.table:
         return f"{name(cell.pair)} has no reference in the table '{cell.table}': adopt references again"
     return f"{name(cell.pair)} has no reference, and {cell.unverified}"
 
 
 def no_table(cell: Cell) -> str:
-    """A cell without a reference: the partition names no table, or a table without this test case."""
+    """A sentence about a cell without a table: the partition names no table, or the table lacks the test case."""
     return f"{name(cell.pair)} has no reference"
 
 
 def other_unit(cell: Cell) -> str:
-    """The units of a cell and of its reference, which differ."""
+    """A sentence about a cell whose unit differs from the unit of its reference."""
     assert cell.reference is not None
     return f"{name(cell.pair)} is measured in {cell.unit}, and its reference is in {cell.reference.unit}"
 
 
 def impossible(cell: Cell) -> str:
-    """A value above the limit of the path."""
+    """A sentence about a value above the limit of its path."""
     return (
         f"{name(cell.pair)} {quantity(cell.value, cell.unit)} is more than its path can carry ({cell.limit:.0f} GB/s)"
     )
 
 
 def path_changed(cell: Cell) -> str:
-    """The adopted link class and the worse link class that the run found."""
+    """A sentence about a changed path: the link class in the references, and the worse class that the run found."""
     path = f"{cell.adopted_class} -> {cell.link_class}"
     return f"{name(cell.pair)} {quantity(cell.value, cell.unit)}: path changed: {path}"
 
 
 def path_unknown(cell: Cell) -> str:
-    """The adopted link class of a cell for which the run found no link class."""
+    """A sentence about a cell for which the run found no link class, with the class in the references."""
     return f"{name(cell.pair)} {quantity(cell.value, cell.unit)}: path unknown: adopted {cell.adopted_class}"
 
 
@@ -114,7 +114,7 @@ def off_reference(cell: Cell) -> str:
 
 
 def disturbed(cell: Cell) -> str:
-    """The deviation of the cell, and the process that disturbed the cell."""
+    """A sentence about a disturbed cell: its deviation, and the process that disturbed the cell."""
     off = cell.reference is not None and not cell.reference.low_limit <= cell.value <= cell.reference.high_limit
     if cell.slow and not off:
         return f"{name(cell.pair)}: {cell.slow}: {cell.others}"
@@ -124,33 +124,36 @@ def disturbed(cell: Cell) -> str:
 
 
 def intermittent(cell: Cell) -> str:
-    """The slow samples of a cell, compared with its other samples."""
+    """A sentence that compares the slow samples of an intermittent cell with its other samples."""
     return f"{name(cell.pair)} is intermittent: {cell.slow}"
 
 
 def may_be_intermittent(cell: Cell) -> str:
-    """The slow samples of a cell that may be intermittent, and how to measure the cell again."""
+    """A sentence about a cell that may be intermittent: its slow samples, and how to measure the cell again."""
     remedy = "again while nothing else runs" if "short samples" in cell.slow else "with --short-samples 72"
     return f"{name(cell.pair)} may be intermittent: {cell.slow}; measure it {remedy}"
 
 
 def better(cell: Cell) -> str:
-    """A value that is better than its reference by more than the tolerance: the reference is out of date."""
+    """A sentence about a value that is better than the tolerance allows: the reference is out of date."""
     return f"{off_reference(cell)}: the reference does not describe this measurement, adopt references again"
 
 
 def noisy(cell: Cell) -> str:
-    """The interval of a median that crosses the slowest allowed value, and the confidence of this interval."""
+    """A sentence about a noisy cell: the interval of its median, and the confidence of this interval.
+
+    The interval extends beyond the slowest value that the tolerance allows.
+    """
     interval = f"{100 * confidence(cell.samples):.0f} % interval" if cell.samples else "interval"
     between = f"{quantity(cell.low, cell.unit)} to {quantity(cell.high, cell.unit)}"
     return f"{name(cell.pair)} is too noisy: the {interval} of its median, {between}, crosses the slowest allowed value"
 
 
 def confidence(samples: int) -> float:
-    """The confidence of a median's interval, for a number of samples.
+    """The confidence of the interval of a median, for a number of samples.
 
-    The programs drop the k smallest and the k largest samples, with the largest k that keeps 95 % confidence. The
-    interval of seven samples is minimum to maximum, with a confidence of 1 - 2 / 2^7 = 98.4 %.
+    The programs drop the k smallest and the k largest samples. k is the largest number that keeps 95 % confidence.
+    Example: with seven samples, the interval is minimum to maximum. Its confidence is 1 - 2 / 2^7 = 98.4 %.
     """
     tail = chance = 0.5**samples  # tail: probability that at most k samples are below the median
     for k in range(1, samples // 2):
@@ -162,19 +165,19 @@ def confidence(samples: int) -> float:
 
 
 def below_class(cell: Cell) -> str:
-    """The deviation of a cell from the baseline of its link class."""
+    """A sentence about a cell that is worse than the baseline of its link class."""
     value = f"{name(cell.pair)} {quantity(cell.value, cell.unit)}"
     return f"{value} is {100 * cell.worse:.1f} % worse than {cell.baseline} of its link class"
 
 
 def straggling(cell: Cell) -> str:
-    """The lag of a cell behind its link class; see `expected.class_lag`."""
+    """A sentence about a cell that lags behind its link class; see `expected.class_lag`."""
     value = f"{name(cell.pair)} {quantity(cell.value, cell.unit)}"
     return f"{value} is {100 * cell.lag:.1f} % worse than its link class, each value relative to its reference"
 
 
 def in_part(cell: Cell) -> str:
-    """A cell that is a total over endpoints, of which one was lost."""
+    """A sentence about a cell that is a total over several endpoints, one of which was lost."""
     why = "an endpoint was lost: a partial total has no reference"
     return f"{name(cell.pair)} was measured only partly, because {why}"
 
@@ -190,7 +193,10 @@ def quantity(value: float, unit: str) -> str:
 
 
 def remeasured_lines(result: Result) -> list[str]:
-    """A line per remeasured cell, and a line about the control cells. Cells that were not reproduced come first."""
+    """A line per remeasured cell, then a line about the control cells.
+
+    The cells that were not reproduced come first.
+    """
     alone = "" if has_matchings(result) else " alone"
     lines = []
     for one in result["remeasured"]:
@@ -219,7 +225,7 @@ def controls(result: Result) -> str:
 
 
 def confirmation(result: Result) -> str:
-    """How many remeasured cells were reproduced, and the control cells; "" if no cell was measured again."""
+    """A clause with the number of reproduced cells and the state of the control cells; "" without remeasured cells."""
     remeasured = result["remeasured"]
     if not remeasured:
         return ""

@@ -50,7 +50,10 @@ def faulty_states(state: Json) -> Iterator[str]:
 
 
 def unexpected_states(state: Json, expected: Json) -> Iterator[tuple[Any, str]]:
-    """Yields (found value, sentence) for each state with an unexpected value. The found value is None if unknown."""
+    """Yields (found value, sentence) for each state that differs from the expected state.
+
+    The found value is None if the record does not contain the state.
+    """
     for name, wanted in expected.items():
         found = state.get(name)
         if found != str(wanted):

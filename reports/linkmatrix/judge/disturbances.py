@@ -69,7 +69,10 @@ class Disturbances:
         return touching(matrix, block, lambda label: label in self.no_memory)
 
     def sentence(self, row: str, column: str) -> str:
-        """The sentence about the disturbance of a cell: of an endpoint, otherwise of its node; "" if undisturbed."""
+        """The sentence about the disturbance of a cell; "" for an undisturbed cell.
+
+        A sentence about an endpoint of the cell takes precedence over a sentence about a node.
+        """
         nodes = {*self.nodes_of(row), *self.nodes_of(column)}
         on_nodes = [one for one in self.entries if one.node in nodes]
         at_ends = [one.sentence for one in on_nodes if one.where in (row, column)]
@@ -81,7 +84,10 @@ class Disturbances:
 
 
 def touching(matrix: Matrix, block: Block, chosen: Callable[[str], bool]) -> np.ndarray:
-    """True for the cells of a block for whose row or column `chosen` is true; rows × columns."""
+    """True for the cells of a block whose row label or column label is chosen; rows × columns.
+
+    chosen: returns whether a label is chosen.
+    """
     of_rows, of_columns = block.classes.shape[0], len(matrix.columns)
     rows = [chosen(label) for label in matrix.rows[block.first : block.first + of_rows]]
     columns = [chosen(label) for label in matrix.columns]
@@ -151,7 +157,10 @@ def process_names(others: Others, one: Mapping[str, Any]) -> list[str]:
 
 
 def process_name(process: Process) -> str:
-    """The name of a process: "pid 2983 (hog of bob)". A driver reports pid 0 for an unidentified process: UNNAMED."""
+    """The name of a process: "pid 2983 (hog of bob)".
+
+    UNNAMED for pid 0, which a driver reports for a process that the driver cannot identify.
+    """
     name, user = process.get("name"), process.get("user")
     if not process["pid"] and not name:
         return UNNAMED
@@ -171,7 +180,7 @@ def occupied_memory(record: Mapping[str, Any], others: Others) -> Iterator[tuple
 
 
 def detects_no_processes(record: Mapping[str, Any]) -> bool:
-    """Whether a foreign program measured the record and reported nothing about other processes."""
+    """Whether a foreign program measured the record without detecting other processes."""
     return bool(record["backend"] == "imported" and next(others_entries(record), None) is None)
 
 
@@ -195,7 +204,10 @@ def disturbance_sentences(result: Mapping[str, Any]) -> list[str]:
 
 
 def not_exclusive(record: Mapping[str, Any]) -> Iterator[str]:
-    """Sentences about other processes on nodes that the partition declares as exclusive to the run."""
+    """Yields sentences about other processes on nodes that should run no other process.
+
+    The partition declares these nodes as exclusive.
+    """
     soak = [record["soak"]] if record.get("soak", {}).get("others") else []
     for result in (*(record["results"] or [record]), *soak):
         others = result.get("others")

@@ -1,8 +1,11 @@
-"""Judges the matrices of a record by the rules of `rules`. A record does not change and can be judged again.
+"""Judges the matrices of a record by the rules of `rules`.
 
-Matrices are judged in blocks of rows. A matrix that fits into memory keeps the verdict of each cell. A larger matrix
-keeps counts, the worst cells, and a submatrix of the endpoints that may be at fault. A matrix of 16,384 endpoints has
-268 million cells, and judging it needs the memory of one block.
+A record does not change and can be judged again.
+
+Matrices are judged in blocks of rows. A matrix that fits into memory keeps the verdict of each cell. For a larger
+matrix, only counts, the worst cells and a submatrix are kept. The submatrix contains the endpoints that may be faulty.
+
+A matrix of 16,384 endpoints has 268 million cells. Judging this matrix needs the memory of one block.
 """
 
 from __future__ import annotations
@@ -100,7 +103,7 @@ class MatrixVerdict:
         return dict(self.worst_cells(KEPT)[0])
 
     def worse(self, pair: Pair) -> float | None:
-        """The fraction by which a cell is worse than its reference. Without a reference: than its link class.
+        """The fraction by which a cell is worse than its reference, or without a reference than its link class.
 
         Negative: better. None: the cell was not measured.
         """
@@ -121,8 +124,7 @@ class MatrixVerdict:
     def axis_medians(self) -> tuple[list[float], list[float]]:
         """(median deviation of each row, median deviation of each column), as fractions; slow is positive.
 
-        A matrix in memory has the deviation `worse` of each cell. For a matrix whose cells are in a file, the record
-        contains the medians of rows and columns; their deviations are relative to `level`.
+        For a matrix in a file, the record contains these medians as values, and they are compared with `level`.
         """
         if self.whole is not None:
             known = np.where(np.isfinite(self.whole.worse), self.whole.worse, np.nan)
@@ -137,7 +139,7 @@ class MatrixVerdict:
 
     @property
     def level(self) -> float:
-        """The reference of the link class with the most cells. Without a reference: the median of the rows' medians."""
+        """The reference of the link class with the most cells. Without a reference: the median of the row medians."""
         classes = self.matrix.classes
         largest = max(classes, key=lambda one: classes[one].count, default="")
         reference = self.expected.class_references.get(largest)
@@ -149,7 +151,8 @@ class MatrixVerdict:
     def worst_cells(self, most: int) -> tuple[list[tuple[Pair, CellVerdict]], int]:
         """(the worst bad cells, the number of all bad cells).
 
-        A bad cell is not PASS, for another reason than a missing reference. most: number of cells, up to KEPT.
+        A bad cell has another verdict than PASS. Cells that only lack a reference are not bad.
+        most: the maximum number of returned cells, up to KEPT.
         """
         if self.problem:
             return list(self.cells.items()), 1
@@ -159,7 +162,7 @@ class MatrixVerdict:
         return sorted(found, key=lambda item: -item[1].verdict)[:most], bad
 
     def cell_at(self, row: int, column: int) -> tuple[Pair, CellVerdict]:
-        """(a cell, its verdict), by the indices of its row and column."""
+        """(pair, verdict) of the cell with these indices of row and column."""
         pair = (self.matrix.rows[row], self.matrix.columns[column])
         if self.whole is not None:
             return pair, self.whole.cell(row, column)
@@ -217,7 +220,7 @@ class MatrixVerdict:
 
     @cached_property
     def subset(self) -> MatrixVerdict:
-        """The verdicts on a submatrix of suspect and healthy endpoints; all verdicts if the matrix fits into memory."""
+        """The verdicts on the submatrix that the diagnosis examines. A matrix in memory is its own submatrix."""
         if self.whole is not None or self.problem:
             return self
         chosen = endpoints_to_examine(self.cell_counts, self.node)
@@ -230,8 +233,8 @@ class Evaluation:
     """The verdicts on one record.
 
     matrices: in the order of the record's `results`.
-    floor: the best verdict that the program's result allows.
-    soaked: findings about cells that were worse in the soak than before.
+    floor: the best verdict that the `Result:` of the program allows.
+    soaked: findings about cells that were worse in the soak than before the soak.
     """
 
     matrices: tuple[MatrixVerdict, ...]
@@ -271,8 +274,9 @@ def judge_result(
     others: Disturbances | None = None,
     slow: SlowSamples | None = None,
 ) -> MatrixVerdict:
-    """Judges an entry of a record's `results`. If the table lacks the test case, no table is used.
+    """Judges an entry of a record's `results`.
 
+    reference_name: the reference table. A table without this test case is ignored.
     node: {endpoint: its node}; default: the name of the endpoint.
     others: the disturbances during the measurement.
     slow: the slow samples of the cells.

@@ -25,9 +25,9 @@ class Expected:
     """The references of a matrix.
 
     cell_references: {pair: reference}.
-    class_references: {link class: reference}, for pairs that have no reference.
+    class_references: {link class: reference}. A pair without a reference has the reference of its link class.
     name: name of the table; None for no table.
-    classes: the adopted link classes of the pairs; None: the link classes that the run found are used.
+    classes: {pair: link class in the references}; None: the link classes that the run found are used.
     """
 
     cell_references: Mapping[Pair, Reference]
@@ -44,7 +44,10 @@ class Expected:
         return self.classes.cell_class(pair, link_class) if self.classes else link_class
 
     def class_codes(self, matrix: Matrix, block: Block) -> tuple[np.ndarray, Sequence[str]]:
-        """(indices, rows × columns; names) of the adopted link classes of a block's cells."""
+        """(indices, names) of the link classes of a block's cells. indices: rows × columns, positions in `names`.
+
+        The link classes are those in the references.
+        """
         if self.classes is None:
             return block.classes, matrix.class_names
         rows = matrix.rows[block.first : block.first + len(block.classes)]
@@ -105,18 +108,19 @@ def reference_positions(
 
 
 def at_limit(unit: str, worse: np.ndarray, interval: Bounds, value: np.ndarray, limits: Bounds) -> np.ndarray:
-    """True for cells whose value may be beyond the slow limit: the interval of the median crosses this limit.
+    """True for cells whose value may be slower than the tolerance allows; rows × columns.
 
-    A crossing counts only if one of these is true, because the noise of healthy cells often causes a crossing:
+    The interval of such a median crosses the slow limit. Intervals of healthy cells often cross this limit by noise.
+    A crossing therefore counts only if one of these is true:
 
-    * The median has used more than NEAR of its tolerance.
-    * The interval reaches further than FAR times the tolerance.
+    * The deviation of the median exceeds NEAR times the tolerance.
+    * The end of the interval deviates by more than FAR times the tolerance.
 
     `python -m tests.benchmarks.healthy_warnings` counts healthy runs that are WARN; docs/evidence.md has the result.
 
     worse: the fraction by which each cell is worse than its reference.
     interval: of the median, as recorded; see `cell_sentences.confidence`.
-    value, limits: of the references.
+    value, limits: value and limits of the reference of each cell.
     """
     end, limit = (interval[1], limits[1]) if unit == "us" else (interval[0], limits[0])
     tolerance, reach = np.abs(limit / value - 1), np.abs(end / value - 1)
@@ -127,9 +131,13 @@ def at_limit(unit: str, worse: np.ndarray, interval: Bounds, value: np.ndarray, 
 def class_lag(matrix: Matrix, block: Block, class_references: Mapping[str, Reference], value: np.ndarray) -> np.ndarray:
     """The lag of each cell behind its link class, as a fraction; NaN if unknown.
 
-    The lag compares ratios, so that a cell with a lower reference does not lag: the ratio of the cell to its reference
-    with the median ratio of its class. If the matrix is in a file, the ratio of the class is its median divided by its
-    reference.
+    1. The ratio of a cell is its value divided by its reference.
+    2. The ratio of a link class is the median ratio of its cells.
+    3. The lag of a cell compares the ratio of the cell with the ratio of its class.
+
+    A cell with a lower reference therefore does not lag. For a matrix in a file, the ratio of a class is the median of
+    the
+    class divided by the reference of the class.
 
     value: the value of each cell's reference.
     """
@@ -157,7 +165,7 @@ def is_worse(found: str, adopted: str) -> bool:
 
 
 def is_unknown(found: str, adopted: str) -> bool:
-    """Whether the link class `found` is unknown, and `adopted` is known."""
+    """Whether the run found no link class (`found`), and the references contain a link class (`adopted`)."""
     return found == UNKNOWN and adopted not in (UNKNOWN, NO_CLASS)
 
 
@@ -168,9 +176,10 @@ def cells_where(
     adopted: np.ndarray,
     known: Sequence[str],
 ) -> np.ndarray:
-    """True for the cells for which compare(found class, adopted class) is true.
+    """True for the cells for which `compare(found class, adopted class)` is true; rows × columns.
 
-    found, adopted: indices of `names` and of `known`, rows × columns.
+    found, names: for each cell, the index in `names` of the link class that the run found.
+    adopted, known: for each cell, the index in `known` of the link class in the references.
     """
     table = np.array([[compare(one, other) for other in known] for one in names], dtype=bool)
     table = table.reshape(len(names), len(known))

@@ -1,7 +1,9 @@
-"""Findings that need no reference. A finding changes no verdict and no exit code.
+"""Findings that need no reference.
 
-The terminal, the page and verdict.json contain these findings. Cells that are slower than their link class are found
-by `locate`, and disturbances by `disturbances`.
+A finding changes no verdict and no exit code. The terminal, the page and verdict.json contain these findings.
+
+Two other modules make other findings: `locate` finds cells that are slower than their link class, and `disturbances`
+finds other processes.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ class Finding(NamedTuple):
     evidence: a sentence with values.
     confidence: the basis of the evidence, such as "2 cells, one run".
     next_step: a sentence.
-    testcase: the test case that shows the finding; "" for a state of a device.
+    testcase: the test case that shows the finding; "" for a finding about the state of a device.
     weight: the deviation as a fraction.
     """
 
@@ -52,10 +54,11 @@ class Finding(NamedTuple):
 
 
 class Share(NamedTuple):
-    """The values of a link class as fractions (worst, best) of the link's limit and of the typical value.
+    """The worst and the best cell of a link class, compared with the link's limit and with the typical value.
 
-    of_limit, of_typical: None if the limit or the typical value is unknown.
-    minimum: whether the typical value is the minimum that an operator accepts.
+    of_limit: (worst, best) as fractions of the limit; None if the limit is unknown.
+    of_typical: (worst, best) as fractions of the typical value; None if the typical value is unknown.
+    minimum: whether the typical value is a minimum that an operator accepts.
     value, source: the typical value and its publication, as text.
     """
 
@@ -150,16 +153,20 @@ def class_shares(
 
 
 def is_large(result: Result) -> bool:
-    """Whether a result is comparable with typical values: large transfers, and load latencies with LATENCY_SIZE."""
+    """Whether a result can be compared with typical values.
+
+    True for large transfers, and for load latencies with the size LATENCY_SIZE.
+    """
     size = result["size_bytes"] or 0
     return size == LATENCY_SIZE if result["unit"] == "us" else size >= LARGE
 
 
 def slow_class_findings(record: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Iterator[Finding]:
-    """Yields findings about link classes that are slow as a whole, so that no cell is slower than its class.
+    """Yields findings about link classes that are slow as a whole. No cell is then slower than its class.
 
-    The best cell is below typical. If no typical value is known, the best cell is below half of the limit. Results
-    with references or with disturbances have no such finding.
+    A class is slow if its best cell is below the typical value. If no typical value is known, the best cell must be
+    below
+    half of the limit. Results with references and results with disturbances have no finding of this kind.
     """
     if matrix.compared or (matrix.others is not None and matrix.others.entries):
         return

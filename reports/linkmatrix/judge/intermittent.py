@@ -1,22 +1,27 @@
 """Intermittent cells: the median is good, but single samples are slow.
 
-A sample is slow if its speed is more than 25 % below the usual speed of its cell. The usual speed is the 90th
-percentile of the cell's samples, so that a cell may be slow half of the time. If the fast samples of a cell differ
-much, the limit is larger than 25 %. Samples are compared only with samples of the same cell.
+A sample is slow if its speed is more than 25 % below the usual speed of its cell. If the fast samples of a cell differ
+much, the limit is larger than 25 %. Samples are compared only with samples of the same cell. The usual speed is the
+90th percentile of these samples, because an intermittent cell may be slow half of the time.
+A pass is slow if one of its samples is slow. A burst of slow samples therefore counts once.
 
-A pass is slow if it has a slow sample, so that a burst of slow samples counts once. A cell is intermittent if both are
-true:
+A cell is intermittent if both are true:
 
 * Two or more of its passes are slow.
-* Healthy cells have so many slow passes in at most one of 1,000 matrices. This probability is the upper tail of a
-  beta-binomial distribution: the rate of slow passes differs from cell to cell. A prior (`cell_prior`) contains the
-  mean and the spread of this rate. The prior counts as `PRIOR_CELLS` cells. The other cells of the matrix can lower
-  the mean, but never raise it. Intermittent cells do not count, and the search is repeated until it finds no further
-  cell.
+* Chance explains this number of slow passes in at most one of 1,000 healthy matrices.
 
-If a cell has no short samples, its ordinary samples are passes of one sample each. Consecutive slow samples are then
-one pass. Such a cell is WARN at most. So is a cell whose data CPUs copy inside a node, and a cell whose copies CPUs
-start and time: the operating system delays these copies.
+The chance is the upper tail of a beta-binomial distribution, because the rate of slow passes differs from cell to cell.
+A prior (`cell_prior`) contains the mean and the spread of this rate. The prior counts as `PRIOR_CELLS` cells. The other
+cells of the matrix can lower the mean, but never raise it. Intermittent cells are excluded from this mean. The search
+is repeated until it finds no further cell.
+
+If a cell has no short samples, each of its ordinary samples is a pass. Consecutive slow samples are one pass.
+
+An intermittent cell is WARN instead of FAIL if one of these is true, because the operating system delays its copies:
+
+* The cell has no short samples.
+* CPUs copy the data of the cell inside a node.
+* CPUs start and time the copies of the cell.
 """
 
 from __future__ import annotations
@@ -49,7 +54,10 @@ SIGMAS_OF_USUAL, SIGMAS_OF_FAST = 1.2816, 0.6745  # normal quantiles of USUAL an
 
 
 class Prior(NamedTuple):
-    """The rate of slow passes of healthy cells, before a run. samples: weight of the rate, as a number of samples."""
+    """The expected rate of slow passes of healthy cells, before the run is considered.
+
+    samples: weight of the rate, as a number of samples.
+    """
 
     links: str  # the links that this prior describes
     rate: float
@@ -123,9 +131,9 @@ def find_slow_samples(record: Mapping[str, Any], result: Result) -> SlowSamples 
 
 
 def delayed_by_host(record: Mapping[str, Any], result: Result) -> np.ndarray:
-    """Mask (rows × columns) of the cells whose samples can be slow because the operating system delays a CPU.
+    """True for the cells whose samples can be slow because the operating system delays a CPU; rows × columns.
 
-    A CPU copies the data of these cells inside a node, or starts and times each copy (staged copies).
+    A CPU copies the data of these cells inside a node, or a CPU starts and times each copy (staged copies).
     """
     classes = np.array(result["link_class"], dtype=str)
     if result["timing"] == STARTED_BY_HOST:
@@ -162,12 +170,14 @@ def count_slow_samples(samples: np.ndarray, is_latency: bool, prior: Prior, shor
 
 
 def first_of_bursts(slow: np.ndarray) -> np.ndarray:
-    """True for the first slow sample of each burst; samples × rows × columns."""
+    """True for the first slow sample of each burst of consecutive slow samples; samples × rows × columns."""
     return slow & ~np.concatenate([np.zeros_like(slow[:1]), slow[:-1]])
 
 
 def common_cause(found: np.ndarray, known: np.ndarray, slow: np.ndarray) -> tuple[str, bool]:
-    """(a clause, "" unless most cells are intermittent; whether no device or pair is flagged for this reason).
+    """(a clause about a common cause, whether no device or pair is flagged because of this cause).
+
+    The clause is "" unless most cells are intermittent.
 
     found, known: True for intermittent cells, and for measured cells; rows × columns.
     slow: True for slow passes; passes × rows × columns.
@@ -182,9 +192,9 @@ def common_cause(found: np.ndarray, known: np.ndarray, slow: np.ndarray) -> tupl
 
 
 def slowdowns(samples: np.ndarray, is_latency: bool) -> tuple[np.ndarray, np.ndarray]:
-    """(fraction by which each sample is worse than the usual speed of its cell, usual speed of each cell).
+    """(slowdown of each sample, usual speed of each cell); NaN without samples.
 
-    NaN without samples.
+    The slowdown is the fraction by which a sample is worse than the usual speed of its cell.
     """
     usual = quantile(samples, USUAL, is_latency)
     with np.errstate(invalid="ignore"):
@@ -193,7 +203,7 @@ def slowdowns(samples: np.ndarray, is_latency: bool) -> tuple[np.ndarray, np.nda
 
 
 def threshold(samples: np.ndarray, usual: np.ndarray, is_latency: bool) -> np.ndarray:
-    """The fraction by which a slow sample is worse than the usual speed of its cell; rows × columns × 1.
+    """The slowdown above which a sample is slow, as a fraction; rows × columns × 1.
 
     The noise is estimated from the fast samples, so that slow samples do not raise the threshold.
     """
@@ -204,7 +214,7 @@ def threshold(samples: np.ndarray, usual: np.ndarray, is_latency: bool) -> np.nd
 
 
 def quantile(samples: np.ndarray, share: float, is_latency: bool) -> np.ndarray:
-    """A quantile of the samples of each cell, from slow to fast; rows × columns, NaN without samples."""
+    """A quantile of the samples of each cell, sorted from slow to fast; rows × columns, NaN without samples."""
     ordered = np.moveaxis(samples, 0, -1).reshape(*samples.shape[1:3], -1)
     ordered = np.sort(ordered, axis=-1)  # NaN last
     number = np.isfinite(ordered).sum(axis=-1)
@@ -236,9 +246,9 @@ def is_intermittent(
 ) -> bool:
     """Whether a cell is intermittent.
 
-    passes, slow: its numbers of passes and of slow passes.
+    passes, slow: numbers of passes and of slow passes of the cell.
     cells: number of cells of the matrix.
-    rest: numbers of slow and of fast passes of the other cells.
+    rest: (slow passes, fast passes) of the other cells.
     per_pass: samples per pass.
     """
     weight = prior.samples / per_pass
@@ -250,7 +260,7 @@ def is_intermittent(
 
 @lru_cache(maxsize=4096)
 def upper_tail(trials: int, least: int, a: float, b: float) -> float:
-    """P(X >= least) of a beta-binomial distribution, also accurate for small probabilities."""
+    """P(X >= least) of a beta-binomial distribution, accurate for small probabilities too."""
 
     def log_beta(x: float, y: float) -> float:
         return math.lgamma(x) + math.lgamma(y) - math.lgamma(x + y)
@@ -262,8 +272,9 @@ def upper_tail(trials: int, least: int, a: float, b: float) -> float:
 
 
 def detection_power(results: Iterable[tuple[Mapping[str, Any], Result]]) -> list[str]:
-    """Sentences about the power to detect intermittent links: that of the worst test case of each kind of links.
+    """Sentences about the power to detect intermittent links, per kind of links.
 
+    The power of a kind is the power of its worst test case.
     results: (record, result) of each matrix of a run.
     """
     worst: dict[tuple[str, str], float] = {}  # {(links, verdict): probability}
@@ -294,12 +305,12 @@ def detection_power(results: Iterable[tuple[Mapping[str, Any], Result]]) -> list
 
 
 def by_power(worst: tuple[tuple[str, str], float]) -> float:
-    """Sorts the kinds of links from the largest probability to the smallest."""
+    """The sort key that puts the kind of links with the largest probability first."""
     return -worst[1]
 
 
 def too_noisy(result: Result) -> int:
-    """The number of cells in which a short sample at half of the usual speed does not count as slow."""
+    """The number of cells whose noise hides a loss of 50 %: a short sample at half speed does not count as slow."""
     samples, is_latency = grids.short_sample_array(result), result["unit"] == "us"
     assert samples is not None
     half = 1.0 if is_latency else 0.5
@@ -308,9 +319,9 @@ def too_noisy(result: Result) -> int:
 
 @lru_cache(maxsize=4096)
 def power(prior: Prior, cells: int, passes: int = PASSES, per_pass: int = PER_PASS, share: float = EXAMPLE) -> float:
-    """The chance that a cell with a fault is found by its short samples, while the other cells have no slow pass.
+    """The probability to find a fault by short samples. share: the share of the faulty cell's samples that are slow.
 
-    share: the share of the cell's samples that are slow.
+    The other cells of the matrix have no slow pass.
     """
     chance, rest = 1 - chance_unseen(share, per_pass), (0, (cells - 1) * passes)
     return math.fsum(
@@ -322,7 +333,7 @@ def power(prior: Prior, cells: int, passes: int = PASSES, per_pass: int = PER_PA
 
 @lru_cache(maxsize=4096)
 def ordinary_power(prior: Prior, cells: int, samples: int = QUICK_SAMPLES) -> float:
-    """The probability that the fault of `power` is found by ordinary samples."""
+    """The probability to find a fault by ordinary samples. The fault slows the fraction EXAMPLE of the samples."""
     return math.fsum(
         math.comb(slow - 1, bursts - 1)
         * math.comb(samples - slow + 1, bursts)
@@ -335,5 +346,5 @@ def ordinary_power(prior: Prior, cells: int, samples: int = QUICK_SAMPLES) -> fl
 
 
 def chance_unseen(share: float, samples: int = QUICK_SAMPLES) -> float:
-    """The probability that no sample of a cell is slow. share: expected fraction of slow samples."""
+    """The probability that none of a cell's samples is slow. share: expected fraction of slow samples."""
     return math.pow(1 - share, samples)

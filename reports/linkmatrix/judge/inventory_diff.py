@@ -1,6 +1,6 @@
-"""Compares the inventory of nodes and GPUs that should be alike: drivers, firmware, links, connections.
+"""Compares the inventory of nodes and GPUs that should be equal: drivers, firmware, links, connections.
 
-A difference names the node or the device that differs from the other nodes or devices.
+Each difference names the node or device that differs from the others.
 """
 
 from collections import Counter, defaultdict
@@ -21,7 +21,8 @@ SOFTWARE = ("CUDA", "NCCL", "MPI")
 def difference_sentences(name: str, found: Mapping[str, str]) -> list[str]:
     """Sentences such as "n17: vbios is 96.00.61, and 96.00.74 on 7 of 8".
 
-    name: the name of the fact. found: {node or device: fact}; "" for an unknown fact, which is not compared.
+    name: the name of the fact.
+    found: {node or device: fact}. An unknown fact is "" and is not compared.
     """
     known = {label: fact for label, fact in found.items() if fact}
     counts = Counter(known.values())
@@ -39,8 +40,9 @@ def difference_sentences(name: str, found: Mapping[str, str]) -> list[str]:
 def device_differences(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yields (device, sentence) for devices with fewer active NVLinks or a slower PCIe link than alike devices.
 
-    Devices are alike if model and node are equal. An idle PCIe link reduces its generation. Generations are therefore
-    compared only if the run copied from or to host memory, and the highest recorded generation of each device counts.
+    Alike devices have the same model and the same node.
+    An idle PCIe link lowers its generation. Generations are therefore compared only if the run copied from or to host
+    memory. The highest recorded generation of each device is compared.
     """
     names = {
         "nvlinks_active": "active NVLinks",
@@ -85,10 +87,10 @@ def node_differences(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[s
 
 
 def device_count_differences(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
-    """Sentences about nodes with another number of devices of a model than most nodes.
+    """Sentences about nodes whose number of devices of a model is unusual.
 
-    Only records of the same check are compared, and only records that contain all devices of one node: no records
-    with --devices, and no records of ranks.
+    Only records of the same check are compared, and only records that contain all devices of one node. Records with
+    --devices and records of ranks do not count.
     """
     found: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)
     for partition, record in records:
@@ -106,9 +108,11 @@ def device_count_differences(records: Iterable[tuple[str, Mapping[str, Any]]]) -
 
 
 def equal_groups(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
-    """{node: the facts that are not equal on all nodes of its partition: "driver 580, kernel 6.1"}; "" without any.
+    """{node: values of the facts that differ between the nodes of its partition}; "" if no fact differs.
 
-    Values of two nodes are comparable only if these facts are equal. records: see `node_differences`.
+    Example of a value: "driver 580, kernel 6.1". Measured values of two nodes are comparable only if these texts are
+    equal.
+    records: see `node_differences`.
     """
     found: dict[str, list[str]] = defaultdict(list)
     for (_, name), of in facts_by_name(records).items():
@@ -208,9 +212,11 @@ def connection_differences(record: Mapping[str, Any]) -> Iterator[ConnectionDiff
 
 
 class Links(NamedTuple):
-    """The NVLinks between the GPUs of a node, in the order of `labels`.
+    """The NVLinks between the GPUs of a node.
 
-    counts: {pair: number of links}; None if unknown. classes: {pair: link class}.
+    labels: the GPUs.
+    counts: {pair: number of links}; None if unknown.
+    classes: {pair: link class}.
     """
 
     labels: Sequence[str]
@@ -244,7 +250,7 @@ def nvlink_count(name: str) -> int | None:
 
 
 def off_nvlink(links: Links) -> Iterator[ConnectionDifference]:
-    """Yields GPUs without NVLink, on a node on which all other GPUs are connected by NVLink."""
+    """Yields the GPUs without NVLink of a node whose other GPUs are all connected by NVLink."""
     off = [label for label in links.labels if not any(n is None or n for n in links.peer_counts(label, links.labels))]
     rest = [label for label in links.labels if label not in off]
     is_complete = all(n for label in rest for n in links.peer_counts(label, rest))
@@ -282,7 +288,7 @@ def different_links(links: Links) -> Iterator[ConnectionDifference]:
 
 
 def far_from_adapters(devices: Sequence[Mapping[str, Any]]) -> Iterator[ConnectionDifference]:
-    """Yields GPUs whose nearest network adapter is farther away than that of the other GPUs."""
+    """Yields GPUs that are farther from their nearest network adapter than the other GPUs from theirs."""
     found = {device["label"]: device.get("state", {}).get("nic_class") for device in devices}
     found = {label: name for label, name in found.items() if name in PCI_CLASSES}
     usual, count = Counter(found.values()).most_common(1)[0] if found else ("", 0)
@@ -307,7 +313,7 @@ def slow_links(devices: Sequence[Mapping[str, Any]]) -> Iterator[ConnectionDiffe
 
 
 def inactive_links(devices: Sequence[Mapping[str, Any]]) -> Iterator[ConnectionDifference]:
-    """Yields the GPUs of a node as one difference, if none of their NVLinks is active."""
+    """Yields one difference that names all GPUs of a node, if none of their NVLinks is active."""
     states = [device.get("state", {}) for device in devices]
     links = {state.get("nvlinks", "0") for state in states}
     if devices and "0" not in links and all(state.get("nvlinks_active") == "0" for state in states):

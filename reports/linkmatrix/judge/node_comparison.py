@@ -1,14 +1,15 @@
 """Compares the nodes of a sweep with each other, without references, and finds slow nodes.
 
-The compared value is the median of one link class, in one test case, on one node. Two nodes are alike if back end, test
-case, size, variant, link class, GPUs and processor are equal. Each median is compared with that of all alike nodes.
+The compared value is the median of one link class, in one test case, on one node. Each median is compared with the
+median over all alike nodes. Alike nodes have the same back end, test case, size, variant, link class, GPUs and
+processor.
 
 The rule is by Iglewicz and Hoaglin (How to Detect and Handle Outliers, 1993): a value is an outlier if its distance
 from the median exceeds k · σ. σ is the scaled median absolute deviation.
 
-* k depends on the number m of compared values (`noise.sigma_limit`). 1 % of healthy sweeps have a false finding.
-* One σ is estimated for all keys with the same floor. A key with six or more nodes keeps its own σ if this σ is more
-  than twice the common σ.
+* k depends on the number m of compared values (`noise.sigma_limit`): 1 % of healthy sweeps have a false finding.
+* All keys with the same floor share one σ. A key with six or more nodes uses its own σ if this σ is more than twice
+the shared σ.
 * A deviation below the floor of the carrier (`noise.ALONE`) is never a finding.
 
 `python -m tests.benchmarks.node_comparison` measures the error rates.
@@ -39,7 +40,10 @@ Measured = tuple[str, Mapping[str, Any], "Evaluation"]  # node, its record, its 
 
 
 class Key(NamedTuple):
-    """The properties that alike nodes share. models: the model of each device, and of the host's processor."""
+    """The properties that alike nodes share.
+
+    models: the model of each device, and the model of the host's processor.
+    """
 
     backend: str
     testcase: str
@@ -50,7 +54,7 @@ class Key(NamedTuple):
 
 
 class NodeMedians(NamedTuple):
-    """{node: median} of alike nodes, in `unit`. floor: the least deviation of a finding, as a fraction."""
+    """{node: median} of alike nodes, in `unit`. floor: the smallest deviation that can be a finding, as a fraction."""
 
     medians: dict[str, float]
     unit: str
@@ -58,12 +62,12 @@ class NodeMedians(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """The worst median of a slow node.
+    """A slow node, and the worst of its medians.
 
-    worse: the fraction by which the node's median is worse than the median of the alike nodes.
-    limit: the largest fraction that is no finding.
-    beyond: number of the node's medians beyond their limit.
-    compared: number of the node's medians.
+    worse: the fraction by which this median is worse than the median over all alike nodes.
+    limit: the largest fraction that is not a finding.
+    beyond: number of medians of the node that exceed their limit.
+    compared: number of compared medians of the node.
     """
 
     node: str

@@ -34,8 +34,9 @@ DISTURBED_LIMIT = 0.10
 
 
 class Rule(NamedTuple):
-    """A verdict, None for cells that the test case leaves out, and a function that composes the sentence.
+    """A rule: its verdict, and a function that composes the sentence.
 
+    verdict: None for cells that the test case leaves out.
     uses_reference: whether the rule compares the value with the reference.
     """
 
@@ -81,10 +82,10 @@ class Judged:
     unverified: why the data is not verified; "" if the data is verified.
     rules: indices of RULES.
     value, low, high: value and limits of each cell's reference, in the matrix's unit; NaN without a reference.
-    worse: the fraction by which a cell is worse than its reference. Without a reference: than the baseline of its
-        link class. NaN if the cell was not measured.
-    disturbed: True for cells that do not count as evidence about the machine. Another process used a node or the
-        memory of an endpoint, and the cell is worse than expected or was not measured.
+    worse: the fraction by which a cell is worse than its reference; NaN if the cell was not measured. A cell without a
+    reference is compared with the baseline of its link class.
+    disturbed: True for cells that are no evidence about the machine. Another process used a node or the memory of an
+    endpoint, and the cell is worse than expected or was not measured.
     lag: see `class_lag`.
     others: the disturbances during the measurement.
     slow: the slow samples; None if the record contains no samples.
@@ -120,11 +121,11 @@ class Judged:
         return np.take(LACKS_REFERENCE, self.rules)
 
     def severity(self) -> np.ndarray:
-        """A sort key: `worse`; -inf for cells that were not tried, because an earlier failure is their cause."""
+        """A sort key: `worse`, or -inf for cells that were not tried after an earlier failure."""
         return np.where(self.block.is_status("not-run"), -np.inf, np.nan_to_num(self.worse))
 
     def cell(self, r: int, c: int) -> CellVerdict:
-        """The verdict of row r of the block and column c."""
+        """The verdict of the cell in row r of the block and column c."""
         matrix = self.block.matrix
         rule = list(RULES.values())[self.rules[r, c]]
         pair = (matrix.rows[self.block.first + r], matrix.columns[c])
@@ -190,10 +191,7 @@ class Judged:
 
 
 def worse_than_class(matrix: Matrix, block: Block) -> np.ndarray:
-    """The fraction by which each cell is worse than the baseline of its link class.
-
-    Negative: better. NaN: unknown.
-    """
+    """The fraction by which each cell is worse than the baseline of its link class; negative: better; NaN: unknown."""
     known, unit = matrix.classes, matrix.unit
     baselines = np.array([known[one].baseline(unit)[0] if one in known else np.nan for one in matrix.class_names])
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):

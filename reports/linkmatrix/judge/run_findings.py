@@ -37,8 +37,8 @@ class Fact(NamedTuple):
     result: index of the test case; None: all test cases.
     topic: selects the next step: "counters", "throttled", "samples", "references", "computes wrong" or "".
     who: the component; "" if unknown.
-    cells: (number of affected cells, number of cells), for a fact about samples. The sentence begins with these
-        numbers.
+    cells: (number of affected cells, number of all cells), for a fact about samples. The sentence begins with both
+    numbers.
     """
 
     verdict: Verdict
@@ -50,9 +50,10 @@ class Fact(NamedTuple):
 
 
 def facts(record: Mapping[str, Any], tolerated_counters: Collection[str] = (), table: str = "") -> Iterator[Fact]:
-    """Yields the facts of a checked record that allow no PASS.
+    """Yields the facts of a checked record that prevent a PASS.
 
-    tolerated_counters: names of error counters that may rise. table: name of the reference table, "" for none.
+    tolerated_counters: names of error counters that may rise.
+    table: name of the reference table, "" for none.
     """
     for one in error_counters(record):
         verdict = Verdict.WARN if one.name in tolerated_counters else Verdict.FAIL
@@ -87,7 +88,7 @@ def facts(record: Mapping[str, Any], tolerated_counters: Collection[str] = (), t
 
 
 def other_size(table: str, result: Result) -> str:
-    """The sentence about a table of references for another size than the measured size."""
+    """The sentence about a reference table whose size differs from the measured size."""
     size = result["size_bytes"]
     measured = "the size of the measurement is unknown" if size is None else f"the measurement used {units.size(size)}"
     wanted = units.size(table_size(table))
@@ -95,7 +96,7 @@ def other_size(table: str, result: Result) -> str:
 
 
 def duplicate_devices(record: Mapping[str, Any]) -> Iterator[str]:
-    """Sentences about devices with two labels. The cells between these labels measure no link."""
+    """Yields sentences about devices that have two labels. A cell between these labels measures no link."""
     known: dict[str, str] = {}
     for device in record["devices"]:
         first = known.setdefault(device["uuid"] or device["label"], device["label"])
@@ -105,7 +106,10 @@ def duplicate_devices(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def sample_facts(result: Result, place: int) -> Iterator[Fact]:
-    """Yields a fact if cells have too few samples for an interval of the median."""
+    """Yields a fact if cells have too few samples for an interval of the median.
+
+    place: index of the test case.
+    """
     least, single, too_few, measured = sample_counts(result)
     more = f"measure with --samples {LEAST_SAMPLES} or more"
     kinds = (
@@ -120,7 +124,7 @@ def sample_facts(result: Result, place: int) -> Iterator[Fact]:
 
 
 def too_few_short_samples(record: Mapping[str, Any], result: Result) -> Iterator[str]:
-    """Yields a sentence if cells lack short samples that the command requested.
+    """Yields a sentence if cells have fewer short samples than the command requested.
 
     Visibility tests, soaks and matrices of more than MAX_SAMPLED endpoints take no short samples.
     """
@@ -146,7 +150,7 @@ def sample_counts(result: Result) -> tuple[int, int, int, int]:
 
 
 def missing_bisection_cells(result: Result) -> Iterator[str]:
-    """Yields a sentence if a bisection lacks cells from one half to the other half."""
+    """Yields a sentence if a bisection lacks cells between its two halves."""
     if result["schedule"]["mode"] != "bisection":
         return  # `checking.left_out` knows the cells of other schedules
     rows, columns = len(result["rows"]), len(result["columns"])
@@ -166,9 +170,9 @@ def lost_endpoint_facts(record: Mapping[str, Any]) -> Iterator[tuple[Verdict, st
 
 
 def ending(record: Mapping[str, Any]) -> Verdict:
-    """The best verdict that a test can have with the `Result:` of its program (PASS, FAIL, ERROR, TIMEOUT, INCOMPLETE).
+    """The best verdict that the `Result:` of the program allows (PASS, FAIL, ERROR, TIMEOUT, INCOMPLETE).
 
-    DISTURBED if the only recorded cause is that other processes hold memory.
+    DISTURBED if the only recorded cause is that other processes occupied memory.
     """
     if record["result"] == "FAIL" and "soak" in record:
         from .soak_cells import computes_wrong, failed_cells_verdict
@@ -187,13 +191,13 @@ def ending(record: Mapping[str, Any]) -> Verdict:
 
 
 def memory_is_held(record: Mapping[str, Any]) -> bool:
-    """Whether a cell or all cells were not measured because another process held the memory of a device."""
+    """Whether another process occupied the memory of a device, so that a cell or all cells were not measured."""
     held = any(one["kind"] == MEMORY for others in others_entries(record) for one in others.get("disturbances") or ())
     return held and (not record["results"] or any(lacks_memory(record, result) for result in record["results"]))
 
 
 def lacks_memory(record: Mapping[str, Any], result: Mapping[str, Any]) -> bool:
-    """Whether a result lacks a cell at a device whose memory another process held."""
+    """Whether a result lacks a cell of a device whose memory another process occupied."""
     from ..record.matrix import from_result
 
     others, matrix = disturbances(record, result), from_result(result)
@@ -207,12 +211,12 @@ def lacks_memory(record: Mapping[str, Any], result: Mapping[str, Any]) -> bool:
 
 
 def error_sentences(record: Mapping[str, Any]) -> list[str]:
-    """A sentence per error counter that rose, without the Xids of other programs."""
+    """A sentence per error counter that rose. Xids that other programs caused are excluded."""
     return [one.sentence for one in error_counters(record)]
 
 
 def error_counters(record: Mapping[str, Any]) -> list[CounterRise]:
-    """The error counters of devices and adapters that rose during the run, without the Xids of other programs."""
+    """The error counters of devices and adapters that rose, without Xids that other programs caused."""
     theirs = foreign_xids(record)
     return [one for one in counter_rises(record) if one not in theirs.get(one.label, ())]
 
@@ -239,7 +243,7 @@ def foreign_xids(record: Mapping[str, Any]) -> dict[str, list[CounterRise]]:
 
 
 def only_program_xids(counters: Sequence[CounterRise]) -> bool:
-    """Whether all counted Xids are PROGRAM_XIDS: errors of a program, not of the device."""
+    """Whether all counted Xids are in PROGRAM_XIDS, which are errors of a program and not of the device."""
     known = {one.name: one.after - one.before for one in counters}
     return known.keys() <= PROGRAM_XIDS | {EVENT_PREFIX} and known.pop(EVENT_PREFIX, 0.0) == sum(known.values())
 
@@ -280,7 +284,7 @@ REMEDY = (
 
 
 def is_visibility_test(result: Result) -> bool:
-    """Whether a result is of a visibility test."""
+    """Whether a result comes from a visibility test."""
     return result["quantity"] == HANDOVER
 
 
@@ -301,12 +305,15 @@ def handover_sentences(result: Result) -> Iterator[tuple[Verdict, str]]:
 
 
 def part_counts(result: Result, part: str, shape: tuple[int, ...]) -> np.ndarray:
-    """The counts of a part of a visibility test, rows × columns; NaN without a count. part: "wrong_words", …"""
+    """The counts of a part of a visibility test; rows × columns, NaN without a count.
+
+    part: such as "wrong_words".
+    """
     return grids.numbers(result["parts"][part]["values"]) if part in result["parts"] else np.full(shape, np.nan)
 
 
 def order_sentences(result: Result) -> Iterator[str]:
-    """Sentences about paths on which writes are not ordered, for a visibility test."""
+    """Yields sentences about paths on which writes arrive out of order, for a visibility test."""
     if not is_visibility_test(result) or not {WRONG, ROUNDS, UNSEEN} <= result["parts"].keys():
         return
     wrong, unseen = ({cell: count for cell, count in counts_by_cell(result, part) if count} for part in (WRONG, UNSEEN))
@@ -323,7 +330,10 @@ def order_sentences(result: Result) -> Iterator[str]:
 
 
 def counts_by_cell(result: Result, part: str) -> Iterator[tuple[str, int]]:
-    """Yields (cell, count) for each cell with a count: ("gpu1->gpu2", 12). part: "wrong_words", …"""
+    """Yields (cell, count), such as ("gpu1->gpu2", 12), for each cell with a count.
+
+    part: such as "wrong_words".
+    """
     for row, values in zip(result["rows"], result["parts"][part]["values"], strict=True):
         for column, value in zip(result["columns"], values, strict=True):
             if value is not None:

@@ -28,7 +28,7 @@ MIN_PARTNERS = 2  # groups that were measured with a slow group
 
 
 def measured_share(result: Mapping[str, Any]) -> float:
-    """The fraction of the pairs of endpoints that were measured in at least one direction."""
+    """The fraction of all pairs of endpoints that were measured in one or both directions."""
     pairs = {
         (min(row, column), max(row, column))
         for rows, columns in matching_cells(result)
@@ -93,9 +93,12 @@ class GroupLoad(NamedTuple):
     """The traffic of a group in one direction.
 
     direction: "sends", "receives" or "both".
-    full_load: the best traffic of all endpoints with another group, as a share of the usual number of lines.
-    light_load: the best traffic per pair with few endpoints, as a share of the bandwidth of one line.
-    lines: the number of lines that the uplinks carry.
+    full_load: traffic while all endpoints send, as a share of the usual number of lines. The value is that of the best
+    partner group.
+    light_load: traffic per pair while few endpoints send, as a share of the bandwidth of one line. The value is that of
+    the
+    best partner group.
+    lines: the number of lines that the uplinks of the group carry.
     partners: the number of groups that were measured with this group.
     """
 
@@ -149,7 +152,8 @@ def slow_groups(matchings: Mapping[str, Any], is_bidirectional: bool) -> list[tu
     """(group, direction, load) of each faulty group.
 
     direction: "sends", "receives" or "sends and receives".
-    load: the load with which the group is slow: "all" (endpoints), "few" or "both".
+    load: when the group is slow. "all": while all endpoints send. "few": while few endpoints send. "both": in both
+    cases.
     """
     ends, _, _ = group_loads(matchings, is_bidirectional)
     if not ends:
@@ -213,7 +217,7 @@ def oversubscription_sentence(result: Mapping[str, Any]) -> str:
 
 
 def unmeasured_groups(result: Mapping[str, Any]) -> list[str]:
-    """The groups that were not measured with another group, with all endpoints or with few endpoints."""
+    """The groups that lack a measurement with another group: with all of their endpoints, or with a few endpoints."""
     matchings = result["matchings"]
     if not matchings.get("groups") or result["metric"] == "latency":
         return []

@@ -1,8 +1,8 @@
 """Soaks (--soak): wrong results of heated devices, cells that failed later, and lasting changes of values.
 
 The cells of a soak are judged like the cells of a matrix. The value of a cell is a low quantile of its intervals: a
-fifth of the intervals, and at least two, are not better. A link at half speed for a fifth of the time is FAIL. A single
-disturbed interval does not count.
+fifth of the intervals, and at least two intervals, are not better than this value. A link at half speed for a fifth of
+the time is therefore FAIL. A single disturbed interval does not count.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Step(NamedTuple):
     """A lasting change of a cell.
 
     worse: the fraction by which the cell is worse than before.
-    at: seconds after the soak began.
-    lasting, bins: number of later intervals in which the cell is worse, and of all later intervals.
+    at: seconds from the start of the soak to the change.
+    lasting, bins: among the later intervals, the number in which the cell is worse, and the number of all.
     """
 
     worse: float
@@ -52,7 +52,7 @@ class Step(NamedTuple):
 
 
 def soak_facts(record: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
-    """The arguments of `run_findings.Fact` for each finding of a soak."""
+    """Yields the arguments of `run_findings.Fact` for each finding of a soak."""
     soak = record["soak"]
     events = soak["events"]
     for device in soak["heated"]:
@@ -106,7 +106,9 @@ def soak_facts(record: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
 def failed_cells_verdict(record: Mapping[str, Any]) -> Verdict:
     """The verdict of the cells that failed in a soak.
 
-    FAIL for corrupt data. For an error or a timeout: DISTURBED if another process used the node, otherwise INCOMPLETE.
+    * FAIL for corrupt data.
+    * DISTURBED for an error or a timeout while another process used the node.
+    * INCOMPLETE for any other error or timeout.
     """
     if any(is_corrupt(one) for one in record["soak"]["events"]):
         return Verdict.FAIL
@@ -143,7 +145,7 @@ def after(seconds: float) -> str:
 
 
 def lasting_changes(matrix: Mapping[str, Any], bin_seconds: float) -> dict[str, Step]:
-    """{"gpu0->gpu1": step} of the cells that became worse by more than STRAGGLER_LIMITS, and stayed worse."""
+    """{"gpu0->gpu1": step} of the cells that became worse by more than STRAGGLER_LIMITS and stayed worse."""
     found = {}
     for row, line in zip(matrix["rows"], matrix["bins"], strict=True):
         for column, bins in zip(matrix["columns"], line, strict=True):
@@ -154,7 +156,10 @@ def lasting_changes(matrix: Mapping[str, Any], bin_seconds: float) -> dict[str, 
 
 
 def fit_step(bins: Sequence[float | None], bin_seconds: float, unit: str) -> Step | None:
-    """Fits a step to the values of a cell; None if noise explains the values. bins: means of equal intervals."""
+    """Fits a step to the values of a cell; None if noise explains the values.
+
+    bins: mean values of intervals of the same length.
+    """
     known = [(at, value) for at, value in enumerate(bins) if value is not None]
     best: tuple[float, Step] | None = None
     for split in range(MIN_BINS, len(known) - MIN_BINS + 1):
@@ -204,7 +209,10 @@ def soak_results(record: Mapping[str, Any]) -> Iterator[tuple[int, Result]]:
 
 
 def lasting_value(bins: Sequence[float | None], unit: str) -> float:
-    """The value of a cell in the soak: SOAK_QUANTILE of its intervals are not better. NaN without a value."""
+    """The value of a cell in the soak; NaN without a value.
+
+    This value is a low quantile: the share SOAK_QUANTILE of the cell's intervals is not better.
+    """
     known = sorted((one for one in bins if one is not None), reverse=unit == "us")
     if not known:
         return math.nan
@@ -212,7 +220,7 @@ def lasting_value(bins: Sequence[float | None], unit: str) -> float:
 
 
 def soak_findings(place: int, testcase: str, before: Judged | None, soaked: Judged | None) -> Iterator[SoakFinding]:
-    """Yields findings about cells that are worse in the soak than before, compared with their references."""
+    """Yields findings about cells whose verdict in the soak is worse than before the soak."""
     if before is None or soaked is None:
         return
     for verdict in (Verdict.FAIL, Verdict.DISTURBED):

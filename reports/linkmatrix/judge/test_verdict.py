@@ -30,8 +30,8 @@ NO_MEASUREMENT = "the imported text contains no measurement: there is nothing to
 class CheckFacts:
     """The findings and settings of a check that its record does not contain.
 
-    testcase: the test case that the record must contain; "" for all test cases that the record expects.
-    reasons: findings of the check itself.
+    testcase: the test case that the record must contain. "": all test cases that the record expects.
+    reasons: findings of the check.
     tolerated_counters: names of error counters that may rise.
     measures: whether the test leaves a record.
     """
@@ -90,7 +90,7 @@ def judge_test(record: Mapping[str, Any] | None, found: CheckFacts, references: 
 
 
 def unreferenced(record: Mapping[str, Any], evaluation: Evaluation, table: str) -> Iterator[Fact]:
-    """Yields a fact per test case with cells that the named table lacks."""
+    """Yields a fact per test case whose cells have no reference in the named table."""
     for place, (result, matrix) in enumerate(zip(record["results"], evaluation.matrices, strict=True)):
         has_size = table_size(table) in (None, result["size_bytes"])  # another size is a fact of the record
         if matrix.unjudged and matrix.expected.name and has_size:
@@ -105,15 +105,16 @@ def worst_verdict(reasons: tuple[Reason, ...], known: tuple[Fact, ...] = ()) -> 
 
 
 def is_import_without_matrix(record: Mapping[str, Any]) -> bool:
-    """Whether a foreign program reported only connections or states of devices."""
+    """Whether the record of a foreign program contains only connections or states of devices, and no matrix."""
     return bool(record.get("imported")) and not record["results"] and record["result"] == "PASS"
 
 
 def ending_sentence(result: str, error: str) -> str:
     """The sentence about the end of a program that did not pass.
 
-    result: the record's result. error: the record's error, "" for none. A program that a signal ended has the result
-    TIMEOUT: the sentence then names the signal.
+    If a signal ended the program, the result is TIMEOUT, and the sentence names the signal.
+    result: the record's result.
+    error: the record's error, "" for none.
     """
     if error.startswith(BY_SIGNAL):
         return f"the program was {error}"
@@ -121,7 +122,7 @@ def ending_sentence(result: str, error: str) -> str:
 
 
 def record_reasons(record: Mapping[str, Any], testcase: str) -> Iterator[Reason]:
-    """Yields the reasons why a record allows no PASS: the program's result, or a missing matrix or test case.
+    """Yields the reasons why a record prevents a PASS: the program's result, or a missing matrix or test case.
 
     testcase: see `CheckFacts`.
     """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Verdict(IntEnum):
-    """The verdicts, best first, so that `max` returns the worst. Only FAIL is a statement about hardware."""
+    """The verdicts, best first: `max` returns the worst. Only FAIL is a statement about hardware."""
 
     PASS = 0
     WARN = 1
@@ -62,7 +62,7 @@ EXIT_CODES = {
 
 
 class Reason(NamedTuple):
-    """A sentence about a test, not about a cell, and the best verdict that the test can still get."""
+    """A sentence about a whole test, and the best verdict that this reason allows."""
 
     verdict: Verdict
     sentence: str
@@ -121,7 +121,7 @@ def disturbed(*sentences: str) -> list[Reason]:
 def mismatch(found: Any, sentence: str) -> list[Reason]:
     """A reason for a fact of the machine that differs from the expected configuration.
 
-    The reason is FAIL, or INCOMPLETE if the fact is unknown: `found` is None, "" or "unknown".
+    The reason is FAIL. If the fact is unknown (`found` is None, "" or "unknown"), the reason is INCOMPLETE.
     """
     return missing(sentence) if found in (None, "", "unknown") else failed(sentence)
 
@@ -129,6 +129,6 @@ def mismatch(found: Any, sentence: str) -> list[Reason]:
 def joined(sentences: Sequence[str]) -> str:
     """The first MAX_SENTENCES sentences in one line, without control characters.
 
-    ReFrame's session ends if its JUnit file contains control characters.
+    ReFrame's session ends if a control character reaches ReFrame's JUnit file.
     """
     return clean("; ".join(first(sentences, MAX_SENTENCES)))
