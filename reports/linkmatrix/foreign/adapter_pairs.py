@@ -37,7 +37,7 @@ GID = re.compile(r"^ (?:local|remote) address:.*\n GID: (\S+)", re.MULTILINE)
 class Step:
     """One run of one program over one adapter.
 
-    how: "alone" or "at-once" (all adapters concurrently).
+    how: "alone" if the other adapters were idle, "at-once" if all adapters were measured concurrently.
     lines: the output of the client.
     command: the command line, with its environment variables.
     """
@@ -56,7 +56,7 @@ class Step:
 
     @cached_property
     def printed(self) -> Table | None:
-        """The table in the output; None unless the output is complete and contains exactly one table."""
+        """The table in the output; None if the output is incomplete, or does not contain exactly one table."""
         rows = [line for line in self.lines if line.strip()]
         whole = bool(rows) and (set(rows[-1]) == {"-"} or rows[-1].startswith("Final:"))  # a rule, or UCX's sum
         try:
@@ -68,10 +68,9 @@ class Step:
 
     @property
     def other_measurement(self) -> str:
-        """The name of the printed measurement if it is not the requested measurement; else "".
+        """The name of the printed measurement if the program printed another measurement than requested; else "".
 
-        A test of both directions prints their sum, up to twice the line rate. This sum is not the value of one
-        direction.
+        A bidirectional test prints the sum of both directions. The sum is not a value of one direction.
         """
         name, table = self.program.rpartition("/")[2], self.printed
         if name != ucx.PROGRAM and table.testcase != name:
@@ -81,7 +80,7 @@ class Step:
 
     @property
     def table(self) -> Table | None:
-        """The table of the requested measurement; None without one."""
+        """The table of the requested measurement; None if the program did not print this table."""
         return self.printed if self.printed and not self.other_measurement else None
 
     def fault(self) -> str:
@@ -119,7 +118,7 @@ class Output:
         return [name for role, name in self.adapters if role == "client"]
 
     def rate(self, name: str) -> float | None:
-        """The line rate of an adapter in Gb/s, the lower of both endpoints; None if the kernel does not report it."""
+        """The line rate of an adapter in Gb/s: the lower rate of both nodes. None if the kernel reports no rate."""
         ports = [self.adapters[role, name] for role in self.nodes if (role, name) in self.adapters]
         rates = [line_rate(port["rate"]) for port in ports]
         known = [rate for rate in rates if rate is not None]
@@ -151,7 +150,7 @@ def parse_output(text: str, command: str = "") -> Output:
 
 
 def port(node: str, name: str, rate: str) -> Json:
-    """An adapter's port, as an entry of a record."""
+    """The port of an adapter, in the format of a record."""
     adapter, _, number = name.partition(":")
     unknown = dict.fromkeys(("state", "link_layer", "numa"))
     place = {"node": node, "port": number or "1"}
@@ -171,9 +170,10 @@ def measurement_faults(output: Output, how: list[str]) -> list[str]:
 
 
 def record_of(output: Output, testcase: str, how: str, asked_by: str | None, command: str, memory: str) -> Json:
-    """The record of a test case: a matrix with one row per adapter, each to the same adapter of the other node.
+    """The record of a test case.
 
-    how: the measured step. For "at-once", the results of "alone" become a part of the matrix.
+    The matrix has a row per adapter. Each adapter sends to the same adapter of the other node.
+    how: the measured step. For "at-once", the record also contains the values of the step "alone".
     """
     tables = {(step.adapter, step.how): step.table for step in output.steps}
     found = {name: tables.get((name, how)) for name in output.names}
@@ -197,7 +197,7 @@ def record_of(output: Output, testcase: str, how: str, asked_by: str | None, com
 
 
 def program_of(output: Output) -> str:
-    """The program's name in records: "ucx_perftest", or "perftest" for all programs of that package."""
+    """The program's name in records: "ucx_perftest", or "perftest" for every program of the package perftest."""
     return ucx.PROGRAM if {step.program for step in output.steps} == {ucx.PROGRAM} else perftest.PROGRAM
 
 
@@ -225,12 +225,15 @@ def merged_table(
 
 
 def table_value(table: Table | None) -> float | str:
-    """The only value of a table; 'error' without a table."""
+    """The only value of a table; 'error' if there is no table."""
     return next(iter(table.cells.values())) if table else "error"
 
 
 def head_of(output: Output) -> dict[str, str]:
-    """{setting: value} from perftest's head lines. If adapters differ, the value lists the adapters."""
+    """Returns {setting: value} from perftest's head lines.
+
+    If the value is not the same for all adapters, it lists each adapter with its value.
+    """
     settings: dict[str, dict[str, str]] = {}
     program = "UCX" if program_of(output) == ucx.PROGRAM else "perftest"
     for step in output.steps:
@@ -249,13 +252,13 @@ def head_of(output: Output) -> dict[str, str]:
 
 
 def rates_of(result: Json) -> dict[str, tuple[float, float | None]]:
-    """{adapter: (measured Gb/s, line rate in Gb/s or None)} for the adapters with a value."""
+    """Returns {adapter: (measured Gb/s, line rate in Gb/s)} of the measured adapters. An unknown line rate is None."""
     rows = zip(result["rows"], result["values"], result["limit"], strict=True)
     return {name: (value / TO_GB, limit and limit / TO_GB) for name, (value,), (limit,) in rows if value is not None}
 
 
 def notes_of(result: Json) -> list[str]:
-    """Notes on a result: each value in % of its line rate, and the concurrent sum in % of the separate values."""
+    """Notes on a result: each value in % of its line rate, and the value of `concurrent_share` in %."""
     of_line = [
         f"{name} {measured:.2f} of {rate:g} Gb/s ({100 * measured / rate:.1f} %)" if rate else f"{name} unknown"
         for name, (measured, rate) in rates_of(result).items()
@@ -268,7 +271,7 @@ def notes_of(result: Json) -> list[str]:
 
 
 def concurrent_share(result: Json) -> float | None:
-    """The sum of the concurrent values of all adapters / the sum of their values alone; None if a value is missing."""
+    """The sum of all concurrent values, divided by the sum of the values alone. None if an adapter lacks a value."""
     alone = result["parts"].get("alone", {"values": [[None]]})
     values, before = ([value for row in cells["values"] for value in row] for cells in (result, alone))
     return None if None in [*values, *before] else sum(values) / sum(before)

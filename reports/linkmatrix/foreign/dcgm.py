@@ -49,7 +49,7 @@ def read_json(content: Mapping[str, Any]) -> Reading:
 
 
 def versions(content: Mapping[str, Any], block: Mapping[str, Any]) -> dict[str, str]:
-    """{name: version} of DCGM and of the driver, whose keys depend on the version of DCGM."""
+    """Returns {"DCGM" or "driver": version}. The JSON keys of the versions depend on the version of DCGM."""
     metadata = content.get("metadata")
     places = [content, block, metadata if isinstance(metadata, dict) else {}]
     found = {
@@ -60,7 +60,7 @@ def versions(content: Mapping[str, Any], block: Mapping[str, Any]) -> dict[str, 
 
 
 def results(block: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """(name of the test, result) for each tested entity."""
+    """Yields (name of the test, result) for each tested entity."""
     for category in listed(block["test_categories"]):
         for test in listed(category.get("tests")):
             entries = listed(test.get("results"))
@@ -70,7 +70,7 @@ def results(block: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]
 
 
 def listed(value: Any) -> list[dict[str, Any]]:
-    """The objects in a list; [] for any other value."""
+    """The dictionaries in a list; [] if the value is not a list."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
@@ -83,7 +83,7 @@ def gpu_labels(result: Mapping[str, Any]) -> list[str]:
 
 
 def failure_reason(result: Mapping[str, Any]) -> str:
-    """The warnings of a result, else its information, as one line."""
+    """The warnings of a result as one line. Without warnings, the information of the result."""
     found = result.get("warnings") or result.get("info") or ""
     words = found if isinstance(found, list) else [found]
     texts = [one.get("warning", "") if isinstance(one, dict) else one for one in words]
@@ -91,6 +91,6 @@ def failure_reason(result: Mapping[str, Any]) -> str:
 
 
 def clean(value: Any) -> str:
-    """A text on one line of at most MOST_TEXT characters, without control characters."""
+    """The text as one line, without control characters, cut after MOST_TEXT characters."""
     text = " ".join(str(value).encode("utf-8", "replace").decode().split())
     return "".join(letter if letter.isprintable() else "?" for letter in text)[:MOST_TEXT]

@@ -41,7 +41,7 @@ ENDINGS = tuple(
 
 
 def ending(line: str) -> str:
-    """The words with which a line reports that a program ended early; "" for any other line."""
+    """The words in a line that report the early end of a program, such as a signal; "" for any other line."""
     found = (pattern.search(line, 0, MOST_CHARACTERS) for pattern in ENDINGS)
     return next((match["how"].strip() for match in found if match), "")
 

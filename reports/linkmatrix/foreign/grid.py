@@ -14,14 +14,17 @@ MARKS = ("N/A", "x", "X", "-")
 
 @dataclass
 class Grid:
-    """The valid rows of a table, {row: {column: word}}, and a sentence for each ignored row."""
+    """The valid rows of a table, and a sentence for each ignored row.
+
+    rows: {label of the row: its words}. columns: the labels of the columns. faults: the sentences.
+    """
 
     columns: list[str]
     rows: dict[str, list[str]] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
 
     def words(self) -> dict[Pair, str]:
-        """{(row, column): the word in the cell}."""
+        """Returns {(row, column): word in the cell}."""
         return {
             (row, column): word
             for row, words in self.rows.items()
@@ -30,12 +33,12 @@ class Grid:
 
 
 def prefixed(testcase: str, faults: Sequence[str]) -> tuple[str, ...]:
-    """The sentences, each after the name of its test case."""
+    """The sentences `faults`. Each sentence starts with the name of the test case."""
     return tuple(f"{testcase}: {fault}" for fault in faults)
 
 
 def row_number(word: str, _: int = 0) -> str | None:
-    """The label of a row that starts with a number; None for any other word."""
+    """The first word of a line, if the word is a number: the label of a row. None for any other word."""
     return word if re.fullmatch(r"\d{1,5}", word) else None
 
 
@@ -49,14 +52,14 @@ def read_grid(
     unnamed: Sequence[str] = (),
     split: Callable[[str], list[str] | None] = str.split,
 ) -> Grid:
-    """Read the rows at the reading position, and move the position behind them.
+    """Read the rows at the reading position, and move the position behind the rows.
 
-    row_label: (first word of a line, number of the row) → the row's label; None for a line that is not a row.
-    number: a regular expression of a number, with the decimals that this program prints.
+    row_label: a function of (first word of a line, index of the row). Returns the row's label; None if no row.
+    number: the regular expression of a number, with the decimals that this program prints.
     wanted: the labels of all rows, in order.
     zero_is_mark: whether 0.00 on the diagonal means "does not apply".
-    unnamed: a list to which row_label adds each row without a name. Only their order identifies these rows.
-    split: line → its words, with the row's label first; None for a separator between two rows.
+    unnamed: a list to which `row_label` adds each row without a name. Only the order identifies rows without a name.
+    split: a function that returns the words of a line, the row's label first; None for a separator between rows.
     """
     grid, seen = Grid(columns), []
     cell = re.compile(f"(?:{number})|" + "|".join(re.escape(mark) for mark in MARKS))
@@ -90,7 +93,11 @@ def read_grid(
 
 
 def keep_in_order(grid: Grid, seen: list[str], wanted: list[str]) -> None:
-    """Add a fault for missing, unknown and misplaced rows. Remove unknown rows, and all rows if one is misplaced."""
+    """Compare the labels of the rows in the text with the expected labels.
+
+    Missing, unknown and misplaced rows are faults. Unknown rows are removed. One misplaced row removes all rows.
+    seen: the labels in the text, in order. wanted: the expected labels, in order.
+    """
     for label in [label for label in grid.rows if label not in wanted]:
         grid.faults.append(f"row {label} is no endpoint of the table: the row is ignored")
         del grid.rows[label]
@@ -104,7 +111,7 @@ def keep_in_order(grid: Grid, seen: list[str], wanted: list[str]) -> None:
 
 
 def drop_shifted(grid: Grid, marks: tuple[str, ...]) -> None:
-    """Remove rows with a number on the diagonal, if other rows of the square table have a mark on the diagonal."""
+    """Remove shifted rows: they have a number on the diagonal, and other rows have a mark on the diagonal."""
     marked = [row for row in grid.rows if row in grid.columns and grid.rows[row][grid.columns.index(row)] in marks]
     if not marked:
         return
@@ -114,18 +121,18 @@ def drop_shifted(grid: Grid, marks: tuple[str, ...]) -> None:
 
 
 def floats(words: Iterable[str]) -> list[float]:
-    """The numbers among printed words, without marks."""
+    """The numbers among the words of a table. Marks such as "N/A" are left out."""
     return [float(word) for word in words if word not in MARKS]
 
 
 def numbers(
     words: dict[Pair, str], scale: float = 1.0, zero_applies: bool = True, no_path: str = "no-peer-access"
 ) -> dict[Pair, float | str]:
-    """The cells of a record from printed words: numbers times `scale`, or status words.
+    """The cells of a record from the words of a table: a number times `scale`, or a status.
 
-    Marks on the diagonal have no cell.
-    zero_applies: whether 0.00 on the diagonal is a value. If not, it has no cell.
-    no_path: the status of marks outside the diagonal.
+    A mark on the diagonal, such as "N/A", becomes no cell.
+    zero_applies: whether 0.00 on the diagonal becomes a cell.
+    no_path: the status of a mark outside the diagonal.
     """
     cells: dict[Pair, float | str] = {}
     for (row, column), word in words.items():
@@ -146,10 +153,10 @@ def cell_of(value: float) -> float | str:
 
 
 def measured(cells: Mapping[Pair, float | str]) -> dict[Pair, float]:
-    """The cells that have a number."""
+    """The cells whose value is a number. Cells with a status are left out."""
     return {pair: value for pair, value in cells.items() if not isinstance(value, str)}
 
 
 def transposed(cells: dict[Pair, float | str]) -> dict[Pair, float | str]:
-    """The cells with rows and columns exchanged, for programs whose rows are destinations."""
+    """The cells with rows and columns exchanged. In some programs, the rows of a table are the destinations."""
     return {(column, row): value for (row, column), value in cells.items()}

@@ -22,13 +22,13 @@ DECODER = json.JSONDecoder()
 
 
 def is_json(text: str) -> bool:
-    """Whether a text is JSON, complete or damaged. A text that starts with "[" must be complete JSON."""
+    """Whether a text is JSON. Damaged JSON counts if the text starts with "{", but not if the text starts with "["."""
     begin = text.lstrip()[:1]
     return begin == "{" or (begin == "[" and parsed(text) is not None)
 
 
 def embedded(text: str) -> str:
-    """The first JSON of a known program in a text with other lines; "" without JSON."""
+    """The first JSON object of a known program inside a text with other lines; "" if there is none."""
     end = 0
     while line := LINE.search(text, end):
         begin = line.end() - 1
@@ -42,7 +42,7 @@ def embedded(text: str) -> str:
 
 
 def parsed(text: str) -> Any:
-    """The content of a JSON text; None for any other text. NaN and Infinity become texts."""
+    """The content of a JSON text; None if the text is not JSON. NaN and Infinity become strings."""
     try:
         return json.loads(text, parse_constant=lambda name: name, parse_float=float_or_text)
     except (ValueError, RecursionError):
@@ -50,7 +50,7 @@ def parsed(text: str) -> Any:
 
 
 def float_or_text(text: str) -> float | str:
-    """The number in a text; the text if the number is too large for a float."""
+    """The number in a text. A number that is too large for a float is returned as text."""
     value = float(text)
     return value if math.isfinite(value) else text
 

@@ -23,21 +23,30 @@ PER_PROCESS = (
 
 
 def ranks_extent(ranks: dict[int, tuple[str, int]]) -> Extent:
-    """The numbers of nodes and ranks in a list of ranks, {rank: (host, device)}; UNKNOWN if a rank is missing."""
+    """The number of nodes and the number of ranks in a list of ranks; UNKNOWN if a rank is missing.
+
+    ranks: {rank: (host, device)}.
+    """
     if not ranks or sorted(ranks) != list(range(len(ranks))):
         return UNKNOWN
     return Extent(len({host for host, _ in ranks.values()}), len(ranks))
 
 
 def rank_labels(ranks: dict[int, tuple[str, int]]) -> tuple[str, ...]:
-    """The labels of the GPUs of a list of ranks: "gpu0", or "host:gpu0" with several hosts; () if labels repeat."""
+    """The label of each rank's GPU; () if two labels are equal.
+
+    Labels are "gpu0" if all ranks are on one host, and "host:gpu0" if there are several hosts.
+    """
     several = len({host for host, _ in ranks.values()}) > 1
     found = [(f"{host}:" if several else "") + f"gpu{number}" for _, (host, number) in sorted(ranks.items())]
     return tuple(found) if len(set(found)) == len(found) else ()
 
 
 def command_extent(command: str | None) -> Extent:
-    """The numbers of nodes and ranks of a command, such as `mpirun -np 16 --host a:8,b:8 all_reduce_perf -g 1`."""
+    """The number of nodes and the number of ranks that a command starts; UNKNOWN if the command is not clear.
+
+    Example: `mpirun -np 16 --host a:8,b:8 all_reduce_perf -g 1` starts 16 ranks on 2 nodes.
+    """
     try:
         words = shlex.split(command or "")
     except ValueError:  # an unclosed quotation
@@ -62,7 +71,10 @@ def command_extent(command: str | None) -> Extent:
 
 
 def mpirun_extent(words: list[str]) -> Extent:
-    """(nodes, processes) of a command of Open MPI. A host without `:slots` has one slot per mention."""
+    """The number of nodes and the number of processes of a command of Open MPI.
+
+    In the option for hosts, "a:8" is a host with 8 slots. Each "a" without a number is one slot.
+    """
     count, hosts = option_number(words, PROCESSES), option_value(words, HOSTS)
     if hosts is None:
         return Extent(1 if count == 1 else None, count)
@@ -79,7 +91,10 @@ def mpirun_extent(words: list[str]) -> Extent:
 
 
 def srun_extent(words: list[str]) -> Extent:
-    """(nodes, processes) of a command of Slurm, from its options only. The default is one process per node."""
+    """The number of nodes and the number of processes of an `srun` command, from its options.
+
+    Without an option, Slurm starts one process per node.
+    """
     nodes, count = option_number(words, NODES), option_number(words, PROCESSES)
     if count is None and nodes is not None:
         per_node = option_number(words, PER_NODE, 1)
@@ -88,7 +103,10 @@ def srun_extent(words: list[str]) -> Extent:
 
 
 def option_value(words: list[str], names: tuple[str, ...]) -> str | None:
-    """The value of an option, `-n 2`, `-n2` or `--nodes=2`; None without the option. names: its spellings."""
+    """The value of an option; None if the command does not contain the option.
+
+    names: the spellings of the option. The forms `-n 2`, `-n2` and `--nodes=2` are recognised.
+    """
     found = None
     for place, word in enumerate(words):
         for name in names:
@@ -101,7 +119,10 @@ def option_value(words: list[str], names: tuple[str, ...]) -> str | None:
 
 
 def option_number(words: list[str], names: tuple[str, ...], default: int | None = None) -> int | None:
-    """The number after an option; `default` without the option; None for an invalid number. names: its spellings."""
+    """The number after an option; `default` if the command does not contain the option. None for an invalid number.
+
+    names: the spellings of the option.
+    """
     text = option_value(words, names)
     if text is None:
         return default

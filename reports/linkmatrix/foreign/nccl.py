@@ -34,9 +34,9 @@ PLACEMENTS = {"out-of-place": "", "in-place": "2"}  # placement → end of the n
 
 
 def row_pattern(placements: str, stamp: str) -> re.Pattern[str]:
-    """The pattern of a row: size, count, type, operation and root, then the given columns.
+    """The regular expression of a row: size, count, type, operation, root, then the columns of results and of the time.
 
-    placements, stamp: patterns of the columns of results, and of the column with the time of day.
+    placements: the pattern of the columns of results. stamp: the pattern of the column with the time of day.
     """
     return re.compile(
         rf"^\s*(?P<size>\d+)\s+\d+\s+\w+(?:\s+(?:sum|prod|min|max|avg|mulsum|none|all))?(?:\s+-?\d+)?"
@@ -45,7 +45,10 @@ def row_pattern(placements: str, stamp: str) -> re.Pattern[str]:
 
 
 def placement_pattern(end: str, more: str) -> str:
-    """The pattern of the columns of one placement (out-of-place or in-place); its group names end with `end`."""
+    """The regular expression of the columns of one placement (out-of-place or in-place).
+
+    end: the suffix of the names of its groups. more: the pattern of further columns.
+    """
     names = (("time", VALUE), ("alg", VALUE), ("bus", r"\d+\.\d\d"), ("wrong", WRONG))
     return "".join(rf"\s+(?P<{name}{end}>{pattern})" for name, pattern in names) + more
 
@@ -84,7 +87,7 @@ LIBRARY_VERSION = re.compile(r"^(RCCL|HIP|ROCm) version +: +(\S+)\s*$")
 
 
 def program_of(reading: Reading) -> str:
-    """The program at the reading position: rccl_tests if an earlier line of the run names it, else nccl_tests."""
+    """The program that printed the current run: rccl_tests after a version line of rccl-tests, else nccl_tests."""
     return reading.current.program if reading.current.program in PROGRAMS else PROGRAM
 
 
@@ -111,7 +114,10 @@ def rank(reading: Reading, match: re.Match[str]) -> None:
 
 
 def report_copies(reading: Reading, facts: Run, why: str) -> None:
-    """Report once per run that the lines of several copies of the program are mixed."""
+    """Report that several copies of the program printed their lines into each other. One report per run.
+
+    why: the evidence, for the message.
+    """
     if COPIED not in facts.settings:
         facts.settings[COPIED] = "yes"
         reading.add_problem(f"line {reading.at + 1}: {why}: {COPIES}")
@@ -124,27 +130,28 @@ def version(reading: Reading, match: re.Match[str]) -> None:
 
 
 def nccl_version(code: int) -> str:
-    """NCCL's version from its number, "2.31.2" for 23102, as NCCL encodes versions since 2.9."""
+    """The version of NCCL from NCCL's version number: "2.31.2" for 23102. NCCL uses this encoding since 2.9."""
     return f"{code // 10_000}.{code // 100 % 100}.{code % 100}"
 
 
 def starting(reading: Reading, match: re.Match[str]) -> None:
-    """Read `# Collective test starting: all_reduce_perf`. In some versions, a version line precedes this line."""
+    """Read `# Collective test starting: all_reduce_perf`. Some versions print a version line above this line."""
     if reading.facts(PROGRAM).software.keys() != {"nccl-tests", "NCCL"}:
         reading.end_run()
     reading.facts(PROGRAM).software["test"] = match[1]
 
 
 def sizes(reading: Reading, match: re.Match[str]) -> None:
-    """Read `# nThread 1 nGpus 1 minBytes 8 maxBytes 134217728 step: 2(factor) …`, which contains the largest size."""
+    """Read `# nThread 1 nGpus 1 minBytes 8 maxBytes 134217728 step: 2(factor) …`. maxBytes is the largest size."""
     facts = reading.facts(program_of(reading))
     facts.settings |= {"most": match["most"], "step": match["step"], "how": match["how"]}
 
 
 def report_cut_table(reading: Reading, settings: Mapping[str, str], largest: int) -> None:
-    """Report a table that ends before its largest size, without the lines that end a complete table.
+    """Report a table whose last rows are missing.
 
-    settings: of `sizes`. largest: the largest size in the table.
+    The table ends before the largest size, and the lines that follow a complete table are missing.
+    settings: the settings from `sizes`. largest: the largest size in the table.
     """
     rest = itertools.takewhile(lambda line: not HEAD.match(line), reading.lines[reading.at :])
     has_fault = bool(reading.runs and reading.runs[-1].tables and reading.runs[-1].tables[-1].faults)
@@ -187,7 +194,7 @@ def table(reading: Reading, match: re.Match[str]) -> None:
 
 
 def size_of(row: re.Match[str], line: int, cpu: bool) -> Size:
-    """The numbers of one row. cpu: whether its times are CPU times."""
+    """The numbers of one row. cpu: whether the times in the row are CPU times."""
     placements = {
         placement: Placement(*(float(row[name + end]) for name in ("time", "alg", "bus")), row["wrong" + end])
         for placement, end in PLACEMENTS.items()
@@ -197,9 +204,11 @@ def size_of(row: re.Match[str], line: int, cpu: bool) -> Size:
 
 
 def add_sizes(reading: Reading, facts: Run, where: str, name: str, found: Iterable[Size], placements: int) -> int:
-    """Add a table for each valid size of a test. Returns the number of valid and invalid sizes.
+    """Add a table for each valid size of a test. Returns the number of all sizes, valid or not.
 
-    facts: the run. where: the position of the test in its text. name: the program of the test, such as all_reduce_perf.
+    facts: the run.
+    where: the position of the test in its text.
+    name: the program of the test, such as all_reduce_perf.
     placements: the number of placements in the head line.
     """
     testcase, program = name.lower() + algorithm_of(reading.command or ""), facts.program
@@ -232,7 +241,7 @@ def add_sizes(reading: Reading, facts: Run, where: str, name: str, found: Iterab
 
 
 def has_known_units(reading: Reading, head: int) -> bool:
-    """Whether the line below a table's head has the expected units. Reports other units.
+    """Whether the line of units below a head line contains only the expected units. Other units are reported.
 
     head: the number of the head line.
     """
@@ -248,9 +257,9 @@ def has_known_units(reading: Reading, head: int) -> bool:
 
 
 def rows(reading: Reading, pattern: re.Pattern[str], seen: list[int]) -> Iterator[re.Match[str]]:
-    """Yield the rows of a table up to its end: a comment, an empty line or a damaged row.
+    """Yield the rows of a table. A comment, an empty line or a damaged row ends the table.
 
-    seen: receives the sizes of the rows.
+    seen: a list to which the size of each row is added.
     """
     begun = False
     while reading.at < len(reading.lines):
@@ -274,7 +283,10 @@ def rows(reading: Reading, pattern: re.Pattern[str], seen: list[int]) -> Iterato
 
 
 def add_small_sizes_note(reading: Reading, small: Sequence[str]) -> None:
-    """Add a note about sizes with a bandwidth of 0.00 to the first table of the last run."""
+    """Add a note to the first table of the last run: the ignored sizes. Their bandwidth is printed as 0.00.
+
+    small: the ignored sizes.
+    """
     if reading.runs and reading.runs[-1].program in PROGRAMS and reading.runs[-1].tables:
         note = f"sizes whose bandwidth is printed as 0.00 are ignored: {', '.join(small)}"
         first = reading.runs[-1].tables[0]
@@ -282,14 +294,14 @@ def add_small_sizes_note(reading: Reading, small: Sequence[str]) -> None:
 
 
 def row_without_head(reading: Reading, match: re.Match[str]) -> None:
-    """Report a row above which the head line of a table is missing."""
+    """Report a row that has no head line above it."""
     reading.add_problem(
         f"line {reading.at + 1}: '{match[0].strip()[:60]}' is a row without the head of its table: the row is ignored"
     )
 
 
 def wrong_elements(reading: Reading, match: re.Match[str]) -> None:
-    """Read `# Out of bounds values : 0 OK`, the count of wrong elements over all sizes."""
+    """Read `# Out of bounds values : 0 OK`, the number of wrong elements of all sizes together."""
     reading.at += 1
     run = reading.runs[-1] if reading.runs else None
     if (match["wrong"], match["state"]) == ("0", "OK") or run is None or run.program not in PROGRAMS:
@@ -304,13 +316,13 @@ def add_wrong(run: Run, where: str) -> None:
 
 
 def algorithm_of(command: str) -> str:
-    """The end of a test case's name: "_tree" for NCCL_ALGO=Tree, "_not_tree" for ^Tree, "" without NCCL_ALGO."""
+    """The suffix of the test case's name: "_tree" for NCCL_ALGO=Tree, "_not_tree" for NCCL_ALGO=^Tree, else ""."""
     setting = ALGORITHM.search(command)
     words = re.findall(r"\w+", setting[1].lower().replace("^", "not_")) if setting else []
     return "".join(f"_{word}" for word in words)
 
 
 def add_row_fault(reading: Reading, line: str) -> None:
-    """Add a fault to the last table if a line is a cut or shifted row."""
+    """Add a fault to the last table, if the line resembles a row that is cut or shifted."""
     if re.match(r"^\s*\d+\s+\d+\s+\w", line) and reading.runs and reading.runs[-1].program in PROGRAMS:
         reading.add_incomplete_row()

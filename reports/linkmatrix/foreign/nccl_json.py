@@ -39,7 +39,10 @@ def read_json(content: Mapping[str, Any]) -> Reading:
 
 
 def versions(content: Mapping[str, Any]) -> dict[str, str]:
-    """The versions of nccl-tests and of NCCL. In newer files, `version` is a number: the version of the layout."""
+    """The versions of nccl-tests and of NCCL.
+
+    In newer files, the entry `version` is a number, and describes the layout of the file.
+    """
     found = {}
     if isinstance(content.get("version"), str):
         found["nccl-tests"] = content["version"]
@@ -51,7 +54,7 @@ def versions(content: Mapping[str, Any]) -> dict[str, str]:
 
 
 def ranks(content: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The entries of the list of ranks; [] if one of them is damaged."""
+    """The entries of the list of ranks; [] if an entry is damaged."""
     config = content.get("config")
     listed = content.get("devices") or (config.get("devices") if isinstance(config, dict) else None)
     listed = listed if isinstance(listed, list) else []
@@ -68,7 +71,10 @@ def ranks(content: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def command_of(content: Mapping[str, Any]) -> str | None:
-    """The command line, with the algorithm from its environment; None if the file has no command line."""
+    """The command line; None if the file contains no command line.
+
+    If the file contains the environment variable NCCL_ALGO, NCCL_ALGO precedes the command.
+    """
     arguments, environment = content.get("args"), content.get("env")
     if not isinstance(arguments, list) or not all(isinstance(word, str) for word in arguments) or not arguments:
         return None
@@ -78,7 +84,7 @@ def command_of(content: Mapping[str, Any]) -> str | None:
 
 
 def name_of(command: str | None, entries: list[Any]) -> str:
-    """The name of the test: from the command line, else from the results."""
+    """The name of the test, from the command line. Without a command line, the name comes from the results."""
     if found := nccl.COMMAND.search(command or ""):
         return found[1]
     named = {entry.get("experiment_name") for entry in entries if isinstance(entry, dict)}
@@ -90,7 +96,10 @@ def name_of(command: str | None, entries: list[Any]) -> str:
 
 
 def differences(entries: list[Any]) -> list[str]:
-    """A sentence for each size whose results differ between repeats. Newer versions of nccl-tests compare every bit."""
+    """A sentence for each size and placement whose results differ between repeats.
+
+    Only newer versions of nccl-tests compare the results of repeats.
+    """
     found = []
     for place, entry in enumerate(entries[:MOST_SIZES], start=1):
         for placement in nccl.PLACEMENTS:
@@ -103,7 +112,7 @@ def differences(entries: list[Any]) -> list[str]:
 
 
 def size_of(entry: Any, place: int) -> Size | str:
-    """The numbers in an entry of `results`, or a sentence on the damage."""
+    """The numbers in an entry of `results`. For a damaged entry, a sentence about the damage."""
     where = f"result {place}"
     if not isinstance(entry, dict) or type(entry.get("size")) is not int or not 0 <= entry["size"] < 1 << 63:
         return f"{where}: the result has no size and is ignored"
@@ -127,5 +136,5 @@ def size_of(entry: Any, place: int) -> Size | str:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a number that can be a time, a rate or a count."""
+    """Whether a value is a number from 0 to 1e15. Times, rates and counts are such numbers."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1e15

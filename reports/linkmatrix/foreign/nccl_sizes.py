@@ -15,8 +15,9 @@ MOST_ERROR = 1e-2  # largest relative error of correct data
 class Placement(NamedTuple):
     """The numbers of one placement, out-of-place or in-place.
 
-    time: in us. algorithm, bus: bandwidths in GB/s.
-    wrong: the number of wrong elements, in old versions the largest error; "N/A" if the data was not checked.
+    time: in us.
+    algorithm, bus: bandwidths in GB/s.
+    wrong: the number of wrong elements. Old versions print the largest error. "N/A" if the data was not checked.
     """
 
     time: float
@@ -26,15 +27,15 @@ class Placement(NamedTuple):
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the data was wrong."""
+        """Whether the program found wrong data."""
         return self.wrong != "N/A" and not float(self.wrong) <= MOST_ERROR
 
 
 class Size(NamedTuple):
     """The numbers of one size.
 
-    where: its position in the text, for sentences.
-    cpu: whether the times are CPU times. Bandwidths do not follow from CPU times.
+    where: the position of the size in the text, for sentences.
+    cpu: whether the times are CPU times. CPU times do not determine the bandwidths.
     """
 
     size: int
@@ -45,7 +46,7 @@ class Size(NamedTuple):
 
 
 def is_consistent(row: Size, name: str) -> bool:
-    """Whether size, time and both bandwidths can belong to one measurement."""
+    """Whether size, time and both bandwidths agree with each other."""
     for placement in row.placements.values():
         if placement.bus > MOST_OF_ALGBW * placement.algorithm * (1 + SLACK) + 2 * ROUNDING:
             return False
@@ -58,20 +59,20 @@ def is_consistent(row: Size, name: str) -> bool:
 
 
 def is_too_small(row: Size) -> bool:
-    """Whether a bandwidth is printed as 0.00 only because the size is small."""
+    """Whether a bandwidth is 0.00 only because it was rounded: the size is too small for two decimals."""
     zero = [placement for placement in row.placements.values() if placement.bus == 0]
     return bool(zero) and all(placement.time > 0 and row.size / placement.time / 1e3 < LEAST for placement in zero)
 
 
 def moves_nothing(row: Size) -> bool:
-    """Whether the bus bandwidth is 0 and the algorithm bandwidth is not. On one rank, the bus bandwidth is always 0."""
+    """Whether all bus bandwidths are 0 and no algorithm bandwidth is 0, as for a test on a single rank."""
     return all(placement.bus == 0 and placement.algorithm >= MOVED for placement in row.placements.values())
 
 
 def size_table(testcase: str, row: Size, alone: bool) -> Table:
     """The table of one size.
 
-    alone: whether the test ran on one rank, which has no bus bandwidth.
+    alone: whether the test ran on a single rank, for which the bus bandwidth is always 0.
     """
     pairs = {("all", placement): of for placement, of in row.placements.items()}
     nothing = "not-run" if alone else "error"

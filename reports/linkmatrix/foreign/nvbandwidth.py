@@ -62,17 +62,17 @@ def device(reading: Reading, match: re.Match[str]) -> None:
 
 
 def process(reading: Reading, match: re.Match[str]) -> None:
-    """Read `Process 6 (worker-1): device 2: NVIDIA GB200 (00000018:01:00)`, of a build for several nodes."""
+    """Read `Process 6 (worker-1): device 2: NVIDIA GB200 (00000018:01:00)`. The multinode build prints these lines."""
     add_process(reading.facts(program_of(reading)), match)
 
 
 def add_process(facts: Run, match: re.Match[str]) -> None:
-    """Store a process of a run: its host, the number of its device on the host, and the device's model."""
+    """Store a process of a run: the host, the number of the device on the host, and the model of the device."""
     facts.processes[int(match["rank"])] = match["host"], int(match["device"]), match["model"]
 
 
 def test_case(reading: Reading, match: re.Match[str]) -> None:
-    """Read `Running NAME.` and the tables below: one table, or three (each direction, and the total)."""
+    """Read `Running NAME.` and the tables below: one table, or three tables (each direction, and the total)."""
     name = match[1]
     reading.at += 1
     tables: dict[str, tuple[int, str, Grid]] = {}
@@ -107,9 +107,12 @@ def test_case(reading: Reading, match: re.Match[str]) -> None:
 
 
 def add_table(reading: Reading, name: str, table: Table) -> None:
-    """Add a table to the reading. After a list of processes, the table gets the labels of their nodes.
+    """Add a table to the reading.
 
-    A test case of one node ran on the node of the first process. The test case becomes a separate run.
+    If the text contains a list of processes, there are two cases:
+
+    * A multinode test case gets the labels of all processes: host and GPU.
+    * Any other test case ran on the host of the first process. The test case is added to a separate run of this host.
     """
     program = program_of(reading)
     run = reading.current if reading.current.program == program else Run("")
@@ -129,7 +132,7 @@ def add_table(reading: Reading, name: str, table: Table) -> None:
 
 
 def with_node_labels(table: Table, labels: Sequence[str]) -> Table:
-    """The table with labels[N], such as "worker-1:gpu2", in place of the label "gpuN"."""
+    """The table with labels[N] in place of each label "gpuN". Such a label is "worker-1:gpu2"."""
     places = {f"gpu{rank}": label for rank, label in enumerate(labels)}
 
     def moved(cells: Mapping[Pair, Any]) -> dict[Pair, Any]:
@@ -145,7 +148,10 @@ def with_node_labels(table: Table, labels: Sequence[str]) -> Table:
 
 
 def add_wrong(reading: Reading, name: str) -> None:
-    """Read `Invalid value when checking the pattern at 0x70a640000000`: wrong data arrived, and the program ends."""
+    """Read `Invalid value when checking the pattern at 0x70a640000000`.
+
+    The program prints this line if wrong data arrived, and then ends.
+    """
     line, program = reading.at + 1, program_of(reading)
     run = reading.run(program, line)
     found = next(filter(None, map(PAIR.search, reading.lines[reading.at : reading.at + WRONG_LINES])), None)
@@ -160,13 +166,17 @@ def add_wrong(reading: Reading, name: str) -> None:
 
 
 def program_of(reading: Reading) -> str:
-    """The name of the program, from the version line or the command line: nvbandwidth or a fork."""
+    """The name of the program, nvbandwidth or a fork, from the version line or the command line."""
     started = re.search(r"([a-z]{2,40}bandwidth)(?: -|$)", reading.command or "")
     return reading.fork or (started[1] if started else PROGRAM)
 
 
 def missing_status(reading: Reading) -> str:
-    """The status of cells that are N/A, from the command line, else from the version. `--pair` excludes pairs."""
+    """The status of cells that the program prints as N/A.
+
+    With the option `--pair`, N/A is a pair that was not selected ("not-run"). Without the option, N/A is
+    "no-peer-access". If the command line is unknown, the version decides.
+    """
     command, release = reading.command or "", reading.current.software.get(program_of(reading), "")
     if "bandwidth" in command:
         return "not-run" if re.search(r" --?pairs?\b", command) else "no-peer-access"
@@ -174,13 +184,17 @@ def missing_status(reading: Reading) -> str:
 
 
 def missing_status_by_version(release: str) -> str:
-    """The status of cells that are N/A, from the version ("" if unknown): `--pair` exists since 0.9."""
+    """The status of cells that the program prints as N/A, if the command line is unknown.
+
+    The option `--pair` exists since version 0.9. In older versions, N/A is always "no-peer-access".
+    release: the version; "" if it is unknown.
+    """
     known = re.fullmatch(r"(\d{1,4})\.(\d{1,4})[\d.]*", release)
     return "no-peer-access" if known and (int(known[1]), int(known[2])) < PAIRS_SINCE else "not-run"
 
 
 def rows_of(reading: Reading, line: int, name: str) -> Grid:
-    """Read the rows below a head line. Raises BadInput if the columns are missing."""
+    """Read the line of columns and the rows below a head line. Raises BadInput if the columns are missing."""
     if HEAD.match(reading.line()):
         reading.add_problem(f"line {line + 1}: the head of a table is repeated: {COPIES}")
     reading.skip(HEAD)
@@ -193,12 +207,15 @@ def rows_of(reading: Reading, line: int, name: str) -> Grid:
 
 
 def is_square(name: str) -> bool:
-    """Whether the table of a test case has a row per device. Other tables have a single row."""
+    """Whether the table of a test case has one row per device. All other tables have a single row."""
     return name.removeprefix("multinode_").startswith("device_to_device")
 
 
 def check_sum(reading: Reading, grid: Grid) -> None:
-    """Compare the line `SUM NAME 442.52`, if it exists, with the numbers above. Raises BadInput for another sum."""
+    """Compare the line `SUM NAME 442.52` with the sum of the numbers above. Raises BadInput if the sums differ.
+
+    A text without this line is not an error.
+    """
     reading.skip(BLANK)
     printed = SUM.match(reading.line())
     if printed is None:
@@ -212,7 +229,10 @@ def check_sum(reading: Reading, grid: Grid) -> None:
 
 
 def sum_difference(grid: Grid, printed: float) -> str:
-    """A clause on a printed sum that differs from the sum of the numbers; "" if they agree or rows are missing."""
+    """A clause about a printed sum that differs from the sum of the numbers; "" if the sums agree.
+
+    Tables with faults are not compared, and the clause is "".
+    """
     found = floats(grid.words().values())
     if grid.faults or abs(sum(found) - printed) <= 0.005 * (len(found) + 2):
         return ""
@@ -222,7 +242,8 @@ def sum_difference(grid: Grid, printed: float) -> str:
 def table_of(name: str, tables: dict[str, tuple[int, str, Grid]], no_path: str = "not-run") -> Table:
     """The table of a test case.
 
-    tables: {"Total" or a direction: (line, unit, rows)}. no_path: the status of N/A.
+    tables: {"Total" or the name of a direction: (number of the head line, unit, rows)}.
+    no_path: the status of cells that are N/A.
     """
     line, unit, grid = tables["Total"]
     scale = {"GB/s": 1.0, "ns": 0.001}[unit]
@@ -274,17 +295,18 @@ def engine_of(name: str) -> str | None:
 
 
 def single_row_label(name: str) -> list[str]:
-    """The label of the only row of a table, in a list: "host", "local" or "all"."""
+    """The label of the row of a table with a single row: ["host"], ["local"] or ["all"]."""
     if "host" in name:
         return ["host"]
     return ["local"] if "local" in name else ["all"]
 
 
 def column_is_source(name: str, has_directions: bool) -> bool:
-    """Whether data moves from the column to the row (testcases_*.cpp and testcase.cpp of nvbandwidth).
+    """Whether data moves from the device of the column to the device of the row.
 
-    has_directions: whether the output has a table per direction, as since 0.6. The first table is then from
-    column to row.
+    The source code of nvbandwidth defines the direction (testcases_*.cpp and testcase.cpp).
+    has_directions: whether the output has a table per direction, as since 0.6. In the first of these tables, data moves
+    from the column to the row.
     """
     if name.startswith("device_to_device"):
         return has_directions or "_read_" in name or "latency" in name
@@ -292,20 +314,21 @@ def column_is_source(name: str, has_directions: bool) -> bool:
 
 
 def direction_suffix(name: str, total: bool) -> str:
-    """ "_one_direction" for a bidirectional test case whose value is not the sum of both directions; else ""."""
+    """The suffix "_one_direction" if a bidirectional test case prints one direction only, and not the sum; else ""."""
     return "_one_direction" if "bidirectional" in name and not is_sum(name, total) else ""
 
 
 def is_sum(name: str, total: bool) -> bool:
-    """Whether the value is the sum of both directions, as always for kernel copies between devices.
+    """Whether the value of a bidirectional test case is the sum of both directions.
 
-    total: whether the output has the table "Total".
+    Copies between devices by a kernel always print the sum.
+    total: whether the output has the table "Total", which contains sums.
     """
     return total or (name.startswith("device_to_device") and name.endswith("_sm"))
 
 
 def quantity_fields(name: str, total: bool, unit: str) -> dict[str, str]:
-    """The fields `metric` and `quantity` of a table. unit: as printed. total: as in `is_sum`."""
+    """The fields `metric` and `quantity` of a table. unit: the printed unit. total: as in `is_sum`."""
     if unit == "ns":
         return {"metric": "latency", "quantity": "load latency"}
     if "bidirectional" in name:

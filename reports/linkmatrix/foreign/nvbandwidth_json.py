@@ -67,16 +67,19 @@ def read_json(content: Mapping[str, Any]) -> Reading:
 
 
 def failure(case: Any) -> str:
-    """The status and the error of a failed entry of `testcases`; "" if the entry did not fail."""
+    """The status and the error message of a failed test case, as one text; "" if the test case did not fail.
+
+    case: an entry of the list `testcases`.
+    """
     if not isinstance(case, dict) or case.get("status") in ("Passed", "Waived", "Running", "Not Found"):
         return ""
     return f"'{str(case.get('status'))[:40]}': {' '.join(str(case.get('error', 'no reason')).split())[:120]}"
 
 
 def entry_table(case: Any, place: int, no_path: str) -> Table | None:
-    """The table of an entry of `testcases`; None if the test case did not run. Raises BadInput for a damaged entry.
+    """The table of a test case; None if the test case did not run. Raises BadInput for a damaged entry.
 
-    place: the index of the entry. no_path: the status of N/A.
+    case: an entry of the list `testcases`. place: the index of the entry. no_path: the status of cells that are N/A.
     """
     where = f"testcases[{place}]"
     name = case.get("name") if isinstance(case, dict) else None

@@ -23,7 +23,7 @@ INACTIVE = re.compile(r"all links are inactive", re.IGNORECASE)
 
 
 def gpu(reading: Reading, match: re.Match[str]) -> None:
-    """Read a GPU and the lines of its links."""
+    """Read the line of a GPU, and the lines of its links below."""
     line, name = reading.at + 1, label(match["gpu"].replace(" ", ""))
     reading.at += 1
     speeds: list[str] = []
@@ -66,6 +66,6 @@ def state_of(speeds: list[str]) -> dict[str, str]:
 
 
 def counter_text(counters: Counter[str]) -> str:
-    """The counters above 0, highest first; "none" if all are 0."""
+    """The error counters above 0 as text, the highest first; "none" if all counters are 0."""
     nonzero = [f"{name} {count}" for name, count in counters.most_common() if count]
     return ", ".join(first(nonzero)) or "none"

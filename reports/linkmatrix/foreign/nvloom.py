@@ -34,9 +34,9 @@ MULTICAST = r"multicast_(?:one_to_all_mc|one_to_all_mc_red|all_to_one_mc_ld_redu
 
 
 class Layout(NamedTuple):
-    """A group of test cases with one layout.
+    """A group of test cases whose tables have the same layout.
 
-    names: the pattern of their names.
+    names: the regular expression of the names of the test cases.
     rows, columns: the types of the printed axes: GPUS, RACKS, BISECT or ALL.
     column_is_source: whether data moves from the column to the row.
     """
@@ -69,7 +69,7 @@ def version(reading: Reading, match: re.Match[str]) -> None:
 
 
 def header_line(reading: Reading, match: re.Match[str]) -> None:
-    """Read a line above the tables: a version, the buffer size or a process. Lines above the version are ignored."""
+    """Read a line above the tables: a version, the buffer size or a process. Lines above `nvloom_cli` are ignored."""
     reading.at += 1
     if reading.current.program != PROGRAM:
         return
@@ -88,7 +88,7 @@ def header_line(reading: Reading, match: re.Match[str]) -> None:
 
 
 def test_case(reading: Reading, match: re.Match[str]) -> None:
-    """Read `Running NAME`, and the columns, rows and summary below. A table with a fault is ignored."""
+    """Read `Running NAME`, and below this line the columns, rows and summary. A table with a fault is ignored."""
     name, line = match[1], reading.at + 1
     reading.at += 1
     if reading.line().startswith("testcase WAIVED"):
@@ -118,17 +118,23 @@ def test_case(reading: Reading, match: re.Match[str]) -> None:
 
 
 def row_label(word: str, _: int) -> str | None:
-    """The label of a row: a number, a rack, or two numbers; None for another word."""
+    """The first word of a line, if the word is the label of a row; else None.
+
+    A label is a number, a rack, or two numbers.
+    """
     return word if LABEL.fullmatch(word) else None
 
 
 def line_words(text: str) -> list[str]:
-    """The words of a line, without the bars between racks."""
+    """The words of a line. The vertical bars between racks are removed."""
     return [word for word in text.split() if word != "|"]
 
 
 def labels(run: Run, axis: str) -> dict[str, str]:
-    """{printed label: label in a record} of an axis; {} if the list of processes is incomplete."""
+    """Returns {printed label: label in a record} for one axis. {} if the list of processes is incomplete.
+
+    axis: the type of the axis, as in `Layout`.
+    """
     named = launch.rank_labels(run.ranks)
     count = launch.ranks_extent(run.ranks).ranks or 0
     if not named or not count or TWICE in run.settings:
@@ -142,7 +148,11 @@ def labels(run: Run, axis: str) -> dict[str, str]:
 
 
 def missing_facts(run: Run, layout: Layout, head: str, printed: dict[str, dict[str, str]]) -> str:
-    """A clause on facts that are missing above a table; "" if none is missing. head: the line of columns."""
+    """A clause about missing or unsupported lines above a table; "" if everything is present.
+
+    head: the line of columns.
+    printed: {type of an axis: the labels from `labels`}.
+    """
     if SIZE not in run.settings:
         return "the line 'Buffer size: … MiB' above it is missing"
     if not all(printed.values()):
@@ -153,7 +163,10 @@ def missing_facts(run: Run, layout: Layout, head: str, printed: dict[str, dict[s
 
 
 def contradiction(reading: Reading, name: str, grid: Grid) -> str:
-    """A clause on a summary line that contradicts its table, such as `Min NAME 352.10 GB/s`; "" without one."""
+    """A clause about a summary line that contradicts its table; "" if all summary lines agree.
+
+    Such a line is `Min NAME 352.10 GB/s`.
+    """
     found = floats(grid.words().values())
     wanted = {"Min": min, "Max": max, "Total": sum}
     while (match := SUMMARY.match(reading.line())) or (not reading.line().strip() and reading.at < len(reading.lines)):
@@ -177,7 +190,7 @@ def table_of(
     line: int,
     size: int,
 ) -> Table:
-    """The table of a test case. words: the parts of its name, such as its direction and its engine."""
+    """The table of a test case. words: the parts of the test case's name, such as direction and engine."""
     axes = [tuple(printed[axis].values()) for axis in (layout.rows, layout.columns)]
     named = {
         (printed[layout.rows][row], printed[layout.columns][column]): word

@@ -48,7 +48,9 @@ METRICS = {"latency": "latency", "multi_lat": "latency", "bibw": "bidirectional"
 class Head(NamedTuple):
     """The facts in the comments above the rows of a test.
 
-    buffers: "hh", "dd" … or UNKNOWN. pairs: number of pairs of ranks. columns: titles of the columns.
+    buffers: the memory of sender and receiver, such as "dd" (device to device) or "hh" (host to host), or UNKNOWN.
+    pairs: the number of pairs of ranks.
+    columns: the titles of the columns.
     """
 
     buffers: str
@@ -85,7 +87,10 @@ def sizes(reading: Reading, match: re.Match[str]) -> None:
 
 
 def buffers_of_command(reading: Reading, test: str) -> str:
-    """The buffers from the command line or a line above the title: "dd" for `osu_bw -d cuda D D`; "" if unknown."""
+    """The memory of sender and receiver: "dd" for `osu_bw -d cuda D D`; "" if it is unknown.
+
+    The command line contains the memory, or a line above the title.
+    """
     lines = [*reading.lines[max(0, reading.at - 1 - LINES_ABOVE) : reading.at - 1], reading.command or ""]
     found = [match for line in lines if len(line) < MOST_LINE and (match := OPTIONS.search(line))]
     ours = [match for match in found if match["test"] == test]
@@ -93,9 +98,9 @@ def buffers_of_command(reading: Reading, test: str) -> str:
 
 
 def head_of(reading: Reading, test: str, buffers: str) -> Head | None:
-    """Read the comments below a title, up to the titles of the columns; None if the columns have another unit.
+    """Read the comments from the title of a test to the titles of the columns. None if the columns have another unit.
 
-    buffers: the default, used if no comment names the buffers.
+    buffers: the default for tests whose comments do not name the memory.
     """
     pairs = 1
     while reading.line().startswith("#"):
@@ -119,7 +124,7 @@ def head_of(reading: Reading, test: str, buffers: str) -> Head | None:
 
 
 def rows(reading: Reading, head: Head) -> Iterator[tuple[re.Match[str], str | None]]:
-    """Yield (row, its message rate or None) for each valid row."""
+    """Yield (match of a row, its message rate or None) for each row, up to the first invalid row."""
     decimals = None
     while reading.at < len(reading.lines):
         row = ROW.match(reading.line())
@@ -136,7 +141,7 @@ def rows(reading: Reading, head: Head) -> Iterator[tuple[re.Match[str], str | No
 
 
 def table_of(row: re.Match[str], rate: str | None, test: str, head: Head, line: int) -> Table:
-    """The table of a row. rate: the message rate, or None."""
+    """The table of a row. rate: the printed message rate, or None."""
     verified = {"Pass": True, "Fail": False}.get((row[3].split() or [""])[-1])
     table = size_table(test, head.buffers, head.pairs, int(row[1]), float(row[2]), line, verified)
     if not rate or table.verified is False:
@@ -146,7 +151,7 @@ def table_of(row: re.Match[str], rate: str | None, test: str, head: Head, line: 
 
 
 def is_consistent(size: int, bandwidth: float, rate: str) -> bool:
-    """Whether a bandwidth in MB/s and a message rate, each rounded to two decimals, belong to one measurement."""
+    """Whether a bandwidth in MB/s and a message rate agree. The program rounds both to two decimals."""
     return bool(re.fullmatch(r"\d+\.\d\d", rate)) and abs(float(rate) * size / 1e6 - bandwidth) <= 0.005001 + size / 1e8
 
 
@@ -156,7 +161,7 @@ ROW_LIKE = re.compile(r"^\s*\d+(\s|$)")
 def size_table(
     test: str, buffers: str, pairs: int, size: int, value: float, line: int, verified: bool | None = None
 ) -> Table:
-    """The table of one size. value: as printed, in MB/s or µs."""
+    """The table of one size. value: the printed value, in MB/s or µs."""
     metric = METRICS.get(test, "bandwidth")
     pair = ("rank0", "rank1") if pairs == 1 else ("senders", "receivers")
     wrong = f"line {line}: {size} bytes have wrong data, from {pair[0]} to {pair[1]}"

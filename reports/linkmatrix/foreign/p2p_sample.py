@@ -42,7 +42,7 @@ QUANTITIES = {"latency": "copy latency", "bandwidth": "bandwidth", "bidirectiona
 
 
 def name_of(metric: str, direction: str, engine: str | None, kernel: str | None, peer: bool) -> str:
-    """The test case with these properties. An unknown engine or kernel is a part of its name."""
+    """The name of the test case with these properties. The name contains a word for an unknown engine or kernel."""
     stem = {"bandwidth": "memcpy", "bidirectional": "bidirectional_memcpy", "latency": "copy_latency"}[metric]
     by = {"ce": "ce", "sm": OF_KERNEL[kernel], None: "unknown_engine"}[engine]
     return f"device_to_device_{stem}_{direction}_{by}{'' if peer else '_peer_off'}"
@@ -59,7 +59,10 @@ def add_table(
     faults: list[str],
     **fields: Any,
 ) -> str:
-    """Add a table, and return the name of its test case. peer: whether peer access was on. fields: of `Table`."""
+    """Add a table, and return the name of its test case.
+
+    peer: whether peer access was on. fields: further fields of the `Table`.
+    """
     name = name_of(metric, direction, engine, kernel, peer)
     table = Table(
         testcase=name,
@@ -77,7 +80,7 @@ def add_table(
 
 
 def cuda_start(reading: Reading, _: re.Match[str]) -> None:
-    """Read the first line of the sample, the start of a run."""
+    """Read the first line of the sample. The line starts a new run."""
     reading.end_run()
     reading.facts(CUDA)
 
@@ -88,7 +91,7 @@ def cuda_device(reading: Reading, match: re.Match[str]) -> None:
 
 
 def cuda_labels(reading: Reading) -> list[str] | None:
-    """The column labels on a line that starts with `D\\D`, `GPU` or `CPU`; None for any other line."""
+    r"""The column labels in a head line, which starts with `D\D`, `GPU` or `CPU`; None for any other line."""
     words = reading.line().split()
     if len(words) < 2 or words[0] not in ("D\\D", "GPU", "CPU"):
         return None
@@ -96,7 +99,10 @@ def cuda_labels(reading: Reading) -> list[str] | None:
 
 
 def cuda_cells(reading: Reading, number: str = NUMBER):
-    """(labels, words, faults) of the table at the reading position; None without a table."""
+    """Returns (labels, words, faults) of the table at the reading position; None if no table is there.
+
+    words: {(row, column): word in the cell}.
+    """
     columns = cuda_labels(reading)
     if columns is None:
         return None
@@ -107,7 +113,7 @@ def cuda_cells(reading: Reading, number: str = NUMBER):
 
 
 def cuda_table(reading: Reading, match: re.Match[str]) -> None:
-    """Read a matrix of bandwidths, or of GPU latencies with the CPU latencies below."""
+    """Read a matrix of bandwidths, or a matrix of GPU latencies and the CPU latencies below."""
     line, latency = reading.at + 1, "ways" not in match.re.groupindex
     metric = "latency" if latency else {"Uni": "bandwidth", "Bi": "bidirectional"}[match["ways"]]
     direction, peer = (match["do"] or "Write").lower(), match["peer"] == "En"
@@ -145,19 +151,22 @@ def cuda_table(reading: Reading, match: re.Match[str]) -> None:
 
 
 def sample_engine(command: str | None) -> tuple[str, list[str]]:
-    """(engine, notes) from the command line; without a command line, the program's default and a note."""
+    """Returns (engine, notes) from the command line.
+
+    Without a command line, the engine is the default of the program, and a note reports this assumption.
+    """
     if command is not None and "p2pBandwidthLatencyTest" in command:
         return "sm" if "--sm_copy" in command.split() else "ce", []
     return "ce", ["the text does not contain the engine: copy engines are assumed (kernels: --sm_copy)"]
 
 
 def halved(pair: tuple[str, str], value: float | str) -> float | str:
-    """The value of a cell, halved for a copy inside a device, because the program counts its bytes twice."""
+    """The value of a cell. For a copy inside a device, half of the value: the program counts its bytes twice."""
     return float(f"{value / 2:.9g}") if pair[0] == pair[1] and not isinstance(value, str) else value
 
 
 def cuda_enqueue(reading: Reading, name: str, direction: str) -> None:
-    """Read the second table of a latency, with the head `CPU`: the time on the host."""
+    """Read the CPU table below a latency table, with the head `CPU`: the time that the host needs."""
     reading.skip(BLANK)
     if reading.line().split()[:1] != ["CPU"]:
         return
@@ -168,13 +177,13 @@ def cuda_enqueue(reading: Reading, name: str, direction: str) -> None:
 
 
 def add_enqueue(reading: Reading, name: str, cells: dict, faults: list[str]) -> None:
-    """Add the times on the host to the latency table that precedes them, as the part "enqueue"."""
+    """Add the times of the host to the last latency table, as its part "enqueue"."""
     part = Part("enqueue latency", "us", measured(cells))
     reading.add_part("enqueue", part, prefixed(f"{name}, time on the CPU", faults))
 
 
 def cuda_connectivity(reading: Reading, _: re.Match[str]) -> None:
-    """Read the matrix of peer access: 1 if a device can access the memory of the other device."""
+    """Read the matrix of peer access. 1: the device of the row can access the memory of the device of the column."""
     line = reading.at + 1
     reading.at += 1
     found = cuda_cells(reading, number="[01]")
@@ -186,7 +195,7 @@ def cuda_connectivity(reading: Reading, _: re.Match[str]) -> None:
 
 
 def ppu_labels(words: list[str]) -> list[str] | None:
-    """The labels in a line of columns; None for any other line."""
+    """The labels of the columns, if the words are a line of columns; else None."""
     found = [PPU_COLUMN.match(word) for word in words]
     if not found or not all(found):
         return None
@@ -195,7 +204,10 @@ def ppu_labels(words: list[str]) -> list[str] | None:
 
 
 def ppu_cells(reading: Reading, number: str = NUMBER):
-    """(labels, words, faults) of the table at the reading position; None without a table."""
+    """Returns (labels, words, faults) of the table at the reading position; None if no table is there.
+
+    words: {(row, column): word in the cell}.
+    """
     labels = ppu_labels(reading.line().split())
     if labels is None:
         return None
@@ -217,7 +229,7 @@ def ppu_cells(reading: Reading, number: str = NUMBER):
 
 
 def ppu_mode(reading: Reading, match: re.Match[str]) -> None:
-    """Read `(EnabledP2P CE WRITE Unidirectional)` and the table whose head is on this line or the next."""
+    """Read `(EnabledP2P CE WRITE Unidirectional)` and its table. The table begins on the same line or on the next."""
     line, rest = reading.at + 1, match["rest"].strip()
     reading.at += 1
     if not rest and reading.at < len(reading.lines):
@@ -264,8 +276,10 @@ def ppu_mode(reading: Reading, match: re.Match[str]) -> None:
 
 
 def engine_of(command: str | None, printed: str, several: bool) -> tuple[str | None, str | None, tuple[str, ...]]:
-    """(engine, kernel, notes) from the command line with the program's defaults, else from the head line.
+    """Returns (engine, kernel, notes).
 
+    The command line determines the engine and the kernel. Missing options have the program's defaults.
+    Without a command line, the engine is the printed engine. With several processes, it is unknown.
     printed: the engine in the head line. several: whether several processes ran.
     """
     if command is None or "p2pBandwidthLatencyTest" not in command:
@@ -281,7 +295,7 @@ def engine_of(command: str | None, printed: str, several: bool) -> tuple[str | N
 
 
 def ppu_connectivity(reading: Reading, _: re.Match[str]) -> None:
-    """Read the matrix with the number of hops of the shortest path; 0 means no path."""
+    """Read the matrix of hops: the number of hops of the shortest path. 0 is a pair without a path."""
     line = reading.at + 1
     reading.at += 1
     found = ppu_cells(reading, number=r"\d{1,3}")

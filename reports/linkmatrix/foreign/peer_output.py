@@ -22,10 +22,11 @@ class Output:
     """The parsed output of the script.
 
     nodes: the node of each rank.
-    path: the program's path.
-    missing: the program's name, if it is not installed.
-    code: the exit code; None if the program did not end.
-    topology, text: the output of nvidia-smi and of the program.
+    path: the path of the program.
+    missing: the name of the program, if the program is not installed.
+    code: the exit code of the program; None if the program did not end.
+    topology: the output of nvidia-smi.
+    text: the output of the program.
     """
 
     nodes: tuple[str, ...] = ()
@@ -43,14 +44,17 @@ class Output:
 
 @dataclass(frozen=True)
 class FoundTables:
-    """A run of the program with the valid tables of a test case, and sentences on its faults."""
+    """The valid tables of a test case in one run of a program, and sentences on the faults of the run."""
 
     run: Run
     faults: list[str] = field(default_factory=list)
 
 
 def ranks_first(printed: str) -> str:
-    """The output with the lines "rank N on NODE" moved to the top, because some arrive after the end of rank 0."""
+    """The output with the lines "rank N on NODE" moved to the top.
+
+    Some of these lines arrive after the end of rank 0.
+    """
     lines = printed.splitlines(keepends=True)
     return "".join(sorted(lines, key=lambda line: not line.startswith("rank ")))
 
@@ -86,7 +90,7 @@ def parse_output(printed: str) -> Output:
 
 
 def find_tables(output: Output, testcase: str, command: str) -> FoundTables:
-    """The valid tables of a test case in a program's output. command: the program's command line."""
+    """The valid tables of a test case in the output of a program. command: the command line of the program."""
     name = command.split()[0]
     nothing = Run(program_of(name), tables=[], command=command)
     if output.code != 0:
@@ -112,12 +116,12 @@ def find_tables(output: Output, testcase: str, command: str) -> FoundTables:
 
 
 def program_of(name: str) -> str:
-    """The program's name in records. The programs of OSU and of nccl-tests share their package's name."""
+    """The name of the program in records. All programs of OSU have one name, and so have all programs of nccl-tests."""
     return next((program for begin, program in PROGRAMS.items() if name.startswith(begin)), nccl.PROGRAM)
 
 
 def merged_run(runs: list[Run]) -> Run:
-    """One run with the tables and problems of several runs."""
+    """One run with the tables and the problems of all given runs."""
     first, *rest = runs
     for one in rest:
         first.tables = [*first.tables, *one.tables]
@@ -127,7 +131,7 @@ def merged_run(runs: list[Run]) -> Run:
 
 
 def topology_of(output: Output) -> Topology | None:
-    """The topology in the output of nvidia-smi; None without a readable topology."""
+    """The topology from the output of nvidia-smi; None if the output contains no valid topology."""
     try:
         return read_text(output.topology)[0].topology if output.topology else None
     except BadInput:
@@ -135,7 +139,10 @@ def topology_of(output: Output) -> Topology | None:
 
 
 def last_line_clause(text: str) -> str:
-    """A clause that quotes the last line with words of a text."""
+    """A clause that quotes the last line of a text, such as "its last line is 'Aborted'".
+
+    Lines without words, such as rules, are skipped.
+    """
     words = [line.strip() for line in text.splitlines() if line.strip(" -*#\t")]
     return f"its last line is '{words[-1][:120]}'" if words else "it printed nothing"
 
@@ -145,7 +152,8 @@ def record_of(
 ) -> dict[str, Any]:
     """The record of one test case.
 
-    link_class: the class of the link between two ranks. size: bytes of a copy, if the program does not print them.
+    link_class: the link class between two ranks.
+    size: the bytes of a copy. Used only if the program does not print the size.
     """
     run = found.run
     record = measured_record(run, output.text, list(output.nodes), testcase, asked_by, size)

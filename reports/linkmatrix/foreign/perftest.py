@@ -26,7 +26,7 @@ CUDA_LINE = re.compile(r"^(initializing CUDA|creating CUDA Ctx|cuMemAlloc\(\) of
 
 
 def title(reading: Reading, match: re.Match[str]) -> None:
-    """Read `RDMA_Write BW Test`, the start of a run."""
+    """Read `RDMA_Write BW Test`. The line starts a new run."""
     reading.end_run()
     name = f"ib_{WORDS.get(match[1], match[1].lower())}_{'bw' if match[4] == 'BW' else 'lat'}"
     facts = reading.facts(PROGRAM)
@@ -87,8 +87,8 @@ def table_of(
 ) -> Table:
     """The table of one size.
 
-    value, peak: in us or GB/s; a peak of 0 was not measured.
-    average: whether a latency is the average, and not the typical latency.
+    value, peak: in us or GB/s. A peak of 0 was not measured.
+    average: whether the latency is an average. Otherwise the latency is the typical latency.
     """
     both, pair = test.endswith("_both_ways"), (nic, "peer")
     bandwidth = "sum of both directions" if both else "bandwidth"
@@ -110,10 +110,12 @@ def table_of(
 
 
 def is_consistent(words: list[str], columns: int, latency: bool, average: bool) -> bool:
-    """Whether a row has a word per column, and its numbers agree.
+    """Whether a row has one word per column, and the numbers of the row agree.
 
-    Bandwidths agree if the average is at most the peak, latencies if they are between minimum and maximum. If a word of
-    a row is missing or repeated, the other numbers are in wrong columns and disagree.
+    * Bandwidths agree if the average is at most the peak.
+    * Latencies agree if they lie between the minimum and the maximum.
+
+    The numbers disagree if a word is missing or repeated, because the other words are then in wrong columns.
     """
     used = words[2:6] if latency else words[2:4]
     if len(words) != columns or not words[1].isdecimal() or not all(map(NUMBER.fullmatch, used)):

@@ -21,7 +21,7 @@ SLACK = 0.02  # relative difference between the bandwidth and the message rate
 
 
 def read_json(content: Mapping[str, Any]) -> Reading:
-    """Read the run in the content of a JSON file. Raises BadInput for an unsupported test and for damage."""
+    """Read the run in the content of a JSON file. Raises BadInput for an unsupported test or a damaged file."""
     test_info, numbers = content["test_info"], content["results"]
     test = TEST.fullmatch(str(test_info.get("test")))
     if test is None:
@@ -44,7 +44,7 @@ def read_json(content: Mapping[str, Any]) -> Reading:
 
 
 def latency_of(numbers: Mapping[str, Any]) -> float:
-    """The typical latency in us; the average for a test of fixed duration (-D). Raises BadInput."""
+    """The typical latency in us. A test of fixed duration (-D) has only an average latency. Raises BadInput."""
     value = numbers.get("t_typical", numbers.get("t_avg"))
     ends = [numbers.get(name) for name in ("t_min", "t_max")] if "t_typical" in numbers else [value, value]
     if not is_number(value) or not all(map(is_number, ends)) or not ends[0] <= value <= ends[1]:
@@ -53,7 +53,10 @@ def latency_of(numbers: Mapping[str, Any]) -> float:
 
 
 def bandwidth_of(numbers: Mapping[str, Any], size: int) -> tuple[float, float]:
-    """(average, peak) in GB/s; the message rate determines the unit of the file. Raises BadInput."""
+    """Returns (average, peak) in GB/s. Raises BadInput.
+
+    The file does not name the unit of its bandwidths. The message rate times the size determines the unit.
+    """
     average, peak, rate = (numbers.get(name) for name in ("BW_average", "BW_peak", "MsgRate"))
     if not all(map(is_number, (average, peak, rate))):
         raise BadInput("the results of perftest lack the bandwidth or the message rate")

@@ -30,7 +30,7 @@ MOST_HEAD, MOST_INDENT = 20_000, 200  # characters of a head line, and blanks be
 
 
 def headless_columns(reading: Reading, _: re.Match[str]) -> None:
-    """Report a line of columns whose head line is missing or unknown."""
+    """Report a line of columns that has no known head line."""
     reading.add_problem(f"line {reading.at + 1}: these columns have no known head line: the table is ignored")
 
 
@@ -109,7 +109,10 @@ COMMAND = re.compile(
 
 
 def read_text(text: str) -> list[Run]:
-    """The runs in a text, in its order. Raises BadInput without runs, and if a run contradicts itself."""
+    """The runs in a text, in the order of the text.
+
+    Raises BadInput if the text contains no run, or if the text is damaged or contradicts itself.
+    """
     if len(text) > MOST_CHARACTERS:
         raise BadInput(f"the text has more than {MOST_CHARACTERS} characters: split the file, and import each file")
     if digits := MOST_DIGITS.search(text):
@@ -137,9 +140,9 @@ def read_text(text: str) -> list[Run]:
 
 
 def checked(runs: list[Run], unread: list[str]) -> list[Run]:
-    """The runs that have content. Raises BadInput for an impossible size.
+    """The runs that have content. Raises BadInput if the size of a copy is impossible.
 
-    unread: problems after the last run; they are added to this run.
+    unread: problems after the last run. They are added to the last run.
     """
     if runs:
         runs[-1].problems += unread
@@ -153,7 +156,10 @@ def checked(runs: list[Run], unread: list[str]) -> list[Run]:
 
 
 def nothing_read(lines: Lines, unread: list[str]) -> str:
-    """A sentence on why a text contains no run."""
+    """A sentence that explains why a text contains no run.
+
+    unread: the problems in the text.
+    """
     why = (
         prefix_problem(lines, is_head)
         or (lines.original(unread[0]) if unread else "")
@@ -163,7 +169,7 @@ def nothing_read(lines: Lines, unread: list[str]) -> str:
 
 
 def unreadable_reason(lines: list[str]) -> str:
-    """The reason why numbers in the lines are unreadable: binary content, or decimal commas; "" for no reason."""
+    """The reason why no number is readable: the file is binary, or its numbers have decimal commas. "" for neither."""
     if sum(line.count("\ufffd") for line in lines) > sum(map(len, lines)) // MOST_REPLACED:
         return "the file is binary"
     commas, points = (sum(len(one.findall(line)) for line in lines) for one in (DECIMAL_COMMA, DECIMAL_POINT))
@@ -171,12 +177,12 @@ def unreadable_reason(lines: list[str]) -> str:
 
 
 def is_head(line: str) -> bool:
-    """Whether a line starts the output of a program or one of its tables."""
+    """Whether a line starts the output of a program, or a table of a program."""
     return bool(ANY_HEAD.match(line))
 
 
 def read_lines(reading: Reading) -> Reading:
-    """Read all lines with the readers of FORMATS, and return the same `reading`."""
+    """Read all lines with the readers in FORMATS. Returns `reading`."""
     while reading.at < len(reading.lines):
         line, at = reading.line(), reading.at
         if not line.strip() or len(line) > MOST_HEAD or not line[:MOST_INDENT].strip():

@@ -14,7 +14,7 @@ BLANK = re.compile(r"\s*$")  # an empty line
 
 @dataclass(frozen=True)
 class Part:
-    """A further matrix with the rows and columns of a table: a title, a unit (GB/s, us, %) and numbers."""
+    """A further matrix of a table, with the same rows and columns. It has a title, a unit (GB/s, us, %) and numbers."""
 
     title: str
     unit: str
@@ -23,13 +23,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Table:
-    """One matrix, as an entry of `results` in a record describes it (record.schema.json). Rows are sources.
+    """One matrix. Its fields are the fields of an entry of `results` in a record (record.schema.json).
 
+    Rows are sources.
     metric: "bandwidth", "bidirectional" or "latency".
-    cells: {(row, column): number in `unit`, or a status word}; missing cells were not in the text.
+    cells: {(row, column): number in `unit`, or a status}. The text does not contain the missing cells.
     size_bytes: None if the program does not print the size.
     faults: sentences on ignored rows.
-    line: the line of the table's head, counted from 1.
+    line: the number of the head line, counted from 1.
     """
 
     testcase: str
@@ -60,17 +61,18 @@ class Table:
 
     @property
     def key(self) -> tuple[str, int | None]:
-        """(test case, size), which a run contains at most once."""
+        """Returns (test case, size). A run contains each key at most once."""
         return self.testcase, self.size_bytes
 
 
 @dataclass(frozen=True)
 class Topology:
-    """The connections between devices: {pair: value} of the pairs in the text.
+    """The connections between devices. Each mapping contains the pairs that the text contains.
 
-    link_class: as nvidia-smi names the class.
-    links: the number of bonded links.
-    hops: the number of hops; 0 without a path.
+    link_class: {pair: name of the class in nvidia-smi}.
+    links: {pair: number of bonded links}.
+    peer_access: {pair: whether the row's device can access the column's memory}.
+    hops: {pair: number of hops; 0 without a path}.
     numa: {device: NUMA node}.
     nic_class: {(device, NIC): link class}.
     """
@@ -86,7 +88,7 @@ class Topology:
     faults: tuple[str, ...] = ()
 
     def joined(self, other: Topology) -> Topology:
-        """The topology with the facts of both. If the facts differ, the fact of `other` is used."""
+        """The topology with the facts of both topologies. If two facts differ, `other` has priority."""
         both = {
             name: {**getattr(self, name), **getattr(other, name)}
             for name in ("link_class", "links", "peer_access", "hops", "numa", "nic_class")
@@ -98,19 +100,20 @@ class Topology:
 class Run:
     """One run of one program.
 
-    first, last: the numbers of the first and last line, from the first table on.
+    first, last: the numbers of the first and the last line of the run. The first line is that of the first table.
     devices: {index: model}.
     ranks: {rank of a collective: (host, number of the device on the host)}.
-    states, models: {label of a device: its state}, {label of a device: its model}.
+    states: {label of a device: its state}.
+    models: {label of a device: its model}.
     known: a topology found earlier in the same text.
     problems: sentences on missing data.
     wrong: sentences on wrong data.
     notes: other remarks for the user.
     node: the host; "" if the text does not name the host.
     processes: {rank: (host, device, model)}.
-    settings: values above a table, which only the program's reader uses.
+    settings: values above a table. Only the program's reader uses the settings.
     reported: whether the program reports verdicts.
-    findings: as `imported.findings` in a record.
+    findings: findings in the format of `imported.findings` in a record.
     """
 
     program: str
@@ -142,22 +145,22 @@ class Run:
 
     @property
     def matrices(self) -> int:
-        """The number of matrices: the tables, the parts of each table, and the topology."""
+        """The number of matrices: tables, parts of tables, and the topology."""
         found = sum(1 + len(table.parts) for table in self.tables)
         return found + (self.topology is not None)
 
     @property
     def faults(self) -> list[str]:
-        """All sentences on missing, ignored or wrong data, at most MOST_NOTES."""
+        """The sentences on missing, ignored or wrong data, at most MOST_NOTES."""
         found = self.wrong + self.problems + [fault for table in self.tables for fault in table.faults]
         return (found + list(self.topology.faults if self.topology else ()))[:MOST_NOTES]
 
 
 class Reading:
-    """The state of a reader: the text, the reading position, and the runs that were read.
+    """The state of a reader: the text, the reading position, and the completed and current runs.
 
-    current: the run that receives the next facts and tables. It is in `runs` after its first table.
-    cut: whether the text has no line break at its end. Its last line may then be incomplete.
+    current: the run that receives the next facts and tables. `runs` contains the current run after its first table.
+    cut: whether the text lacks a line break at its end. The last line may then be incomplete.
     """
 
     def __init__(self, text: str) -> None:
@@ -178,12 +181,12 @@ class Reading:
         return self.lines[self.at] if self.at < len(self.lines) else ""
 
     def skip(self, *patterns: re.Pattern[str]) -> None:
-        """Move the reading position behind all lines that match one of the patterns."""
+        """Move the reading position behind all lines that match one of the patterns. Stops at the first other line."""
         while self.at < len(self.lines) and any(pattern.match(self.lines[self.at]) for pattern in patterns):
             self.at += 1
 
     def may_be_cut(self) -> bool:
-        """Whether the line at the reading position may be incomplete: the last line, without a line break."""
+        """Whether the line at the reading position is the last line and lacks a line break. It may be incomplete."""
         return self.cut and self.at == len(self.lines) - 1
 
     def end_run(self) -> None:
@@ -191,21 +194,21 @@ class Reading:
         self.current, self._open = Run(""), False
 
     def add_problem(self, sentence: str) -> None:
-        """Record a problem: a text that resembles a table and is unreadable.
+        """Record a sentence about text that resembles a table and is unreadable.
 
-        The problem belongs to the current run. Before the first table, it belongs to the next run.
+        The problem belongs to the current run. Before the first table of a run, the problem belongs to the next run.
         """
         (self.current.problems if self._open else self.early_problems).append(sentence)
 
     def facts(self, program: str) -> Run:
-        """The run to which facts above a table belong. This is a new run if the current run already has tables."""
+        """The run that receives the facts above a table. If the current run already has tables, this is a new run."""
         if self._open or self.current.program not in ("", program):
             self.end_run()
         self.current.program = program
         return self.current
 
     def run(self, program: str, line: int) -> Run:
-        """The run of `program` that receives tables; a new run if the current run is another program's.
+        """The run that receives the tables of `program`. If the current run is of another program, this is a new run.
 
         line: the number of the first line of a new run.
         """
@@ -219,7 +222,10 @@ class Reading:
         return self.current
 
     def add(self, program: str, table: Table) -> None:
-        """Add a table. A repeated test case, other devices or another command line start a new run."""
+        """Add a table to the current run.
+
+        A new run starts if the test case is repeated, the devices differ, or the command line differs.
+        """
         if self._open and self.current.program == program and self.current.tables:
             run, others = self.current, self.current.tables
             new_devices = is_square(table) and any(is_square(other) and other.rows != table.rows for other in others)
@@ -232,7 +238,10 @@ class Reading:
         run.last = max(self.at, table.line)  # a table of a single line is added before the position moves
 
     def add_part(self, name: str, part: Part, faults: tuple[str, ...] = ()) -> bool:
-        """Add a matrix to the last table. Returns False if the last table lacks its rows or columns."""
+        """Add a matrix to the last table, as its part `name`.
+
+        Returns False if the last table already has this part, or does not have the cells of the matrix.
+        """
         tables = self.current.tables if self._open else []
         if not tables or name in tables[-1].parts:
             return False
@@ -245,13 +254,13 @@ class Reading:
         return True
 
     def add_incomplete_row(self) -> None:
-        """Add a fault to the last table: the line at the reading position is an incomplete row."""
+        """Add a fault to the last table: the row at the reading position is incomplete."""
         tables = self.runs[-1].tables
         fault = f"line {self.at + 1}: '{self.line().strip()[:60]}' is an incomplete row: the row is ignored"
         tables[-1] = replace(tables[-1], faults=(*tables[-1].faults, fault))
 
     def add_topology(self, program: str, topology: Topology) -> None:
-        """Add a topology to the current run. Later runs of the text use its link classes too."""
+        """Add a topology to the current run. Later runs in the text use the same link classes."""
         before = self.current.topology if self._open else None
         again = bool(before and before.link_class and topology.link_class)  # another node or another day
         if self._open and (self.current.tables or again):

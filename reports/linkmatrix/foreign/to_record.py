@@ -24,11 +24,12 @@ LATER = (
 
 
 def to_record(run: Run, file: str, content: bytes, now: str, measured: str | None, size: int | None) -> Record:
-    """The record of a run found in `content`, the bytes of `file`.
+    """The record of a run.
 
+    content: the bytes of `file`, in which the run was found.
     now: the time of the import, UTC, in the format of records.
-    measured: the time of the measurement, in the same format; None if unknown.
-    size: bytes per copy, for bandwidth tables whose program does not print them.
+    measured: the time of the measurement, in the same format; None if it is unknown.
+    size: bytes per copy, for bandwidth tables whose program does not print the size.
     """
     labels = device_labels(run)
     topology = run.topology or (run.known if run.known and run.known.labels == labels else None)
@@ -74,7 +75,7 @@ def to_record(run: Run, file: str, content: bytes, now: str, measured: str | Non
 def measured_record(
     run: Run, text: str, nodes: list[str], testcase: str, asked_by: str | None, size: int | None = None
 ) -> Record:
-    """The record of a run that has just measured a test case on nodes. The first node is the host.
+    """The record of a test case that was just measured on `nodes`. The first node is the host.
 
     text: the program's output. size: as in `to_record`.
     """
@@ -86,17 +87,23 @@ def measured_record(
 
 
 def collective_extent(run: Run) -> Extent:
-    """The numbers of nodes and ranks of a collective, from its list of ranks and its command; None if they differ."""
+    """The number of nodes and the number of ranks of a collective.
+
+    Both the list of ranks and the command contain these numbers. A number that differs between the two is None.
+    """
     listed, started = launch.ranks_extent(run.ranks), launch.command_extent(run.command)
     counts = [{count for count in both if count is not None} for both in zip(listed, started, strict=True)]
     return Extent(*(distinct.pop() if len(distinct) == 1 else None for distinct in counts))
 
 
 def device_labels(run: Run) -> tuple[str, ...]:
-    """The labels of the run's devices.
+    """The labels of the run's devices, from the first of these sources that exists:
 
-    The source is the first of these that exists: a list of ranks, a topology, states of devices, a table between
-    devices, the axes of other tables.
+    1. the list of ranks
+    2. the topology
+    3. the states of devices
+    4. a table between devices
+    5. the axes of other tables
     """
     if 0 < (launch.ranks_extent(run.ranks).ranks or 0) <= MOST_RANKS:
         return launch.rank_labels(run.ranks)
@@ -112,7 +119,7 @@ def device_labels(run: Run) -> tuple[str, ...]:
 
 
 def device(run: Run, topology: Topology | None, index: int, label: str) -> dict[str, Any]:
-    """An entry of `devices` in a record, with the NICs nearest to the device."""
+    """An entry of `devices` in a record. The entry contains the NICs that are nearest to the device."""
     of_device = {nic: word for (name, nic), word in (topology.nic_class if topology else {}).items() if name == label}
     nearest = min((PCI_CLASSES.index(word) for word in of_device.values() if word in PCI_CLASSES), default=None)
     near = PCI_CLASSES[nearest] if nearest is not None else ""
@@ -135,7 +142,7 @@ def device(run: Run, topology: Topology | None, index: int, label: str) -> dict[
 
 
 def topology_block(labels: tuple[str, ...], topology: Topology | None) -> dict[str, Any]:
-    """The block `topology` of a record; unknown values are null or ""."""
+    """The entry `topology` of a record. Unknown values are null or ""."""
 
     def pairs(known: Any, diagonal: Any, unknown: Any = None) -> list[list[Any]]:
         return [[diagonal if a == b else (known or {}).get((a, b), unknown) for b in labels] for a in labels]
@@ -150,7 +157,7 @@ def topology_block(labels: tuple[str, ...], topology: Topology | None) -> dict[s
 
 
 def is_complete(table: Table) -> bool:
-    """Whether every applicable cell has a number or the status 'no-peer-access'."""
+    """Whether every cell that applies has a number or the status 'no-peer-access'."""
     return all(
         isinstance(value := table.cells.get((row, column), "not-run"), (int, float)) or value == "no-peer-access"
         for row in table.rows
@@ -160,7 +167,7 @@ def is_complete(table: Table) -> bool:
 
 
 def result(table: Table, topology: Topology | None, size: int | None) -> dict[str, Any]:
-    """An entry of `results` in a record. size: bytes per copy, if the table has no size."""
+    """An entry of `results` in a record. size: bytes per copy, for a bandwidth table without a size."""
 
     def each(cell: Callable[[Pair], Any]) -> list[list[Any]]:
         return [[cell((row, column)) for column in table.columns] for row in table.rows]

@@ -22,7 +22,10 @@ LEGEND_LINES = 40
 
 
 def matrix(reading: Reading, match: re.Match[str]) -> None:
-    """Read the line of columns, a row per GPU and NIC, and the legend. "NUMA Affinity" contains the NUMA nodes."""
+    """Read the line of columns, one row per GPU and NIC, and the legend below.
+
+    The column "NUMA Affinity" contains the NUMA node of the row's device.
+    """
     line = reading.at + 1
     columns = re.findall(ENDPOINT if re.search(r"\s", match[0].strip()) else NUMBERED, match[0])
     affinity = "NUMA Affinity" in match[0]
@@ -75,10 +78,10 @@ def matrix(reading: Reading, match: re.Match[str]) -> None:
 
 
 def row_classes(text: str, count: int) -> tuple[list[str], list[str]]:
-    """(link classes of a row, words after the classes). A row with fewer than `count` classes returns no classes.
+    """Returns (link classes of a row, words after the classes). A row with fewer than `count` classes has no classes.
 
-    If blanks are lost, "NV180-71" is NV18 and the CPU affinity "0-71". The other cells of the row show the number of
-    links.
+    In a text that lost its blanks, "NV180-71" is the class NV18 and the CPU affinity "0-71". The other cells of the row
+    determine where the class ends.
     """
     classes: list[str] = []
     at = 0
@@ -103,6 +106,6 @@ def label(name: str) -> str:
 
 
 def nic_names(reading: Reading) -> dict[str, str]:
-    """The legend below the matrix, {"NIC0": "mlx5_0"}."""
+    """Returns {"NIC0": "mlx5_0"} from the legend below the matrix."""
     found = map(LEGEND.match, reading.lines[reading.at : reading.at + LEGEND_LINES])
     return {match[1]: match[2] for match in found if match}

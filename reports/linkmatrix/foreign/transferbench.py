@@ -47,27 +47,27 @@ def version(reading: Reading, match: re.Match[str]) -> None:
 
 
 def section(reading: Reading, _: re.Match[str]) -> None:
-    """Read `[P2P Related]`, the start of a preset's settings."""
+    """Read `[P2P Related]`. The line starts the settings of a preset."""
     reading.facts(PROGRAM).settings.clear()
 
 
 def setting(reading: Reading, match: re.Match[str]) -> None:
-    """Read `USE_REMOTE_READ = 0 : Using SRC as executor`."""
+    """Read a setting, such as `USE_REMOTE_READ = 0 : Using SRC as executor`."""
     reading.facts(PROGRAM).settings[match[1]] = match[2]
 
 
 def size(reading: Reading, match: re.Match[str]) -> None:
-    """Read `Bytes Per Direction 268435456`, the size of the next one or two tables."""
+    """Read `Bytes Per Direction 268435456`. The size applies to the next one or two tables."""
     reading.facts(PROGRAM).settings["bytes"] = match[1]
 
 
 def settings(reading: Reading) -> dict[str, str]:
-    """The settings that apply at the reading position."""
+    """The settings of the current run; {} before a run of TransferBench."""
     return reading.current.settings if reading.current.program == PROGRAM else {}
 
 
 def labels(reading: Reading) -> list[str]:
-    """The labels of the columns at the reading position, such as gpu0; [] if the numbers are not 0, 1, 2 …"""
+    """The labels in the line of columns, such as gpu0. [] if the devices are not numbered 0, 1, 2 …"""
     match = COLUMNS.match(reading.line())
     found = DEVICE.findall(match[1]) if match else []
     names = [f"{kind.lower()}{int(number)}" for kind, number in found]
@@ -85,12 +85,12 @@ def row_words(line: str) -> list[str] | None:
 
 
 def row_label(word: str, _: int) -> str | None:
-    """The label of a row, as `row_words` returns it; None for another word."""
+    """The first word of a line, if the word is a row's label from `row_words`; else None."""
     return word if re.fullmatch(r"(cpu|gpu)\d+(->|<-|<->)?", word) else None
 
 
 def all_to_all(reading: Reading, match: re.Match[str]) -> None:
-    """Read `Summary: [67108864 bytes per Transfer]`, and the matrix below with its sums of rows and columns."""
+    """Read `Summary: [67108864 bytes per Transfer]`, and the matrix below. The matrix has sums of rows and columns."""
     line = reading.at + 1
     reading.at += 1
     reading.skip(RULE)
@@ -140,7 +140,7 @@ def all_to_all(reading: Reading, match: re.Match[str]) -> None:
 
 
 def check_rows(grid: Grid, names: list[str]) -> None:
-    """Ignore rows whose sum differs from their STotal, because a digit must be missing."""
+    """Remove rows whose sum differs from the printed sum, STotal. In these rows, a digit is missing."""
     for row, words in list(grid.rows.items()):
         found, totals = floats(words[: len(names)]), floats(words[len(names) :])
         if len(totals) < 2 or abs(sum(found) - totals[0]) > 0.0005 * (len(found) + 2):
@@ -149,7 +149,7 @@ def check_rows(grid: Grid, names: list[str]) -> None:
 
 
 def check_columns(reading: Reading, grid: Grid, names: list[str]) -> None:
-    """Compare the line RTotal, if it exists, with the sums of the columns. Raises BadInput if they differ."""
+    """Compare the sums of the columns with the line RTotal. Raises BadInput if they differ. The line may be missing."""
     totals = TOTALS.match(reading.line())
     if totals is None or grid.faults or reading.may_be_cut():
         return
@@ -163,7 +163,10 @@ def check_columns(reading: Reading, grid: Grid, names: list[str]) -> None:
 
 
 def peer_to_peer(reading: Reading, match: re.Match[str]) -> None:
-    """Read a matrix between CPUs and GPUs, which were measured pair by pair. Bidirectional: three lines per source."""
+    """Read a matrix between CPUs and GPUs, measured one pair at a time.
+
+    A bidirectional matrix has three lines per source: each direction, and the sum.
+    """
     line, both = reading.at + 1, match["ways"] == "Bi"
     reading.at += 1
     names, preset = labels(reading), settings(reading)
@@ -198,7 +201,10 @@ def peer_to_peer(reading: Reading, match: re.Match[str]) -> None:
 
 
 def direction_words(grid: Grid, names: list[str], mark: str) -> dict[Pair, str]:
-    """{(row, column): word} of the rows of one direction. mark: the end of the row labels, such as "->"."""
+    """Returns {(row, column): word} of the rows of one direction.
+
+    mark: the end of the labels of these rows, such as "->".
+    """
     return {
         (row.removesuffix(mark), column): word
         for (row, column), word in grid.words().items()
@@ -214,10 +220,12 @@ def table_fields(
     read: bool,
     by: str,
 ) -> dict:
-    """The fields of a `Table` of copies from one type of memory (host or device) to another or the same.
+    """The fields of a `Table` whose rows have one type of memory (host or device), and whose columns have one type.
 
-    words: {mark of a direction: {pair: word}}. both: whether the copies are bidirectional.
-    read: whether the destination executes. by: the engine of GPUs.
+    words: {mark of a direction: {pair: word}}.
+    both: whether the copies are bidirectional.
+    read: whether the destination copies the data.
+    by: the engine of GPUs.
     """
     names = {"cpu": "host", "gpu": "device"}
     source, sink = names[rows[0][:3]], names[columns[0][:3]]
@@ -254,7 +262,10 @@ def table_fields(
 
 
 def check_directions(grid: Grid, names: list[str]) -> None:
-    """Ignore a source that lacks one of its three rows, or whose third row is not the sum of the other two."""
+    """Remove sources with a wrong sum. A source has three rows: each direction, and the sum of both directions.
+
+    A source that lacks a row is removed too.
+    """
     for name in names:
         lines = [grid.rows.get(f"{name}{mark}") for mark in DIRECTION_MARKS]
         if None not in lines and all(map(is_sum, *lines)):
@@ -266,13 +277,13 @@ def check_directions(grid: Grid, names: list[str]) -> None:
 
 
 def is_sum(one: str, other: str, total: str) -> bool:
-    """Whether the third number is the sum of the others, within rounding."""
+    """Whether `total` is the sum of the two other printed numbers, within rounding. Three equal marks agree too."""
     found = floats((one, other, total))
     return one == other == total if len(found) < 3 else abs(found[0] + found[1] - found[2]) < 0.0151
 
 
 def check_averages(reading: Reading, grid: Grid, names: list[str]) -> None:
-    """Compare the averages below a matrix with its numbers. Raises BadInput if they differ."""
+    """Compare the averages below a matrix with the averages of its numbers. Raises BadInput if they differ."""
     at = reading.at
     while at < len(reading.lines) and re.match(r"^\s*(CPU->CPU.*)?$", reading.lines[at]):
         at += 1

@@ -20,21 +20,24 @@ UNKNOWN = "unknown"
 
 
 def fields(line: str) -> list[str]:
-    """The words between the vertical lines; [] if the line does not start and end with one."""
+    """The texts between the vertical lines of a table row.
+
+    [] if the text does not start and end with a vertical line.
+    """
     text = line.strip()
     whole = len(text) > 1 and text[0] == text[-1] == "│"
     return [" ".join(field.split()) for field in text[1:-1].split("│")] if whole else []
 
 
 def framed(reading: Reading) -> list[str]:
-    """Read the next head line, and return its fields."""
+    """Read the next line of a table with a frame. Returns the texts between its vertical lines."""
     reading.skip(SEPARATOR)
     reading.at += 1
     return fields(reading.lines[reading.at - 1]) if reading.at <= len(reading.lines) else []
 
 
 def table(reading: Reading, _: re.Match[str]) -> None:
-    """Read the head line, the three lines with ranks, adapters and memories, and the rows."""
+    """Read the head line, the three lines of columns (ranks, adapters, memories), and the rows."""
     line = reading.at + 1
     reading.at += 1
     reading.skip(FILLER)
@@ -94,7 +97,7 @@ def table(reading: Reading, _: re.Match[str]) -> None:
 
 
 def column_labels(ranks: list[str], nics: list[str], memories: list[str]) -> list[str]:
-    """The label of each column, such as rank0:bnxt_re0; [] if the three lines do not match."""
+    """The label of each column, such as rank0:bnxt_re0. [] if the three lines of columns contradict each other."""
     named = [RANK.fullmatch(word) for word in ranks[2:]]
     counted = [int(match[1]) for match in named if match] == list(range(len(ranks) - 2))
     same = len(ranks) == len(nics) == len(memories) > 2

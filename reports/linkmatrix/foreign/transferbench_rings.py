@@ -23,7 +23,7 @@ MEMORY, ADAPTER = re.compile(r"(GPU|CPU) \d{1,4}"), re.compile(r"[A-Za-z0-9][\w.
 
 
 def fields(line: str) -> list[str]:
-    """The texts between the vertical bars of a line."""
+    """The texts between the vertical lines of a table row."""
     return [" ".join(field.split()) for field in line.split("│")]
 
 
@@ -37,7 +37,7 @@ def row_words(line: str) -> list[str] | None:
 
 
 def rings(reading: Reading, _: re.Match[str]) -> None:
-    """Read the head line, the settings, three lines of columns, and a row per rank."""
+    """Read the head line, the settings, the three lines of columns, and one row per rank."""
     line, begin = reading.at + 1, reading.at + 1
     reading.at += 1
     reading.skip(FILLER)
@@ -93,7 +93,7 @@ def rings(reading: Reading, _: re.Match[str]) -> None:
 
 
 def check_totals(grid: Grid) -> None:
-    """Ignore rows whose sum differs from their TOTAL, because a digit must be missing."""
+    """Remove rows whose sum differs from the printed sum, TOTAL. In these rows, a digit is missing."""
     for row, words in list(grid.rows.items()):
         marked = [word for word in words if not re.fullmatch(r"[\d.]+", word)]
         if marked or abs(sum(map(float, words[:-1])) - float(words[-1])) > 0.005 * (len(words) + 1):
@@ -102,7 +102,7 @@ def check_totals(grid: Grid) -> None:
 
 
 def column_labels(heads: list[list[str]]) -> list[str]:
-    """The label of each ring, such as gpu0:bnxt_re0; [] if the three lines do not match."""
+    """The label of each ring, such as gpu0:bnxt_re0. [] if the three lines of columns contradict each other."""
     if len(heads) < 3 or len({len(fields) for fields in heads}) != 1 or len(heads[0]) < 3:
         return []
     memories, numbered, named = heads

@@ -22,7 +22,7 @@ SLACK = 0.02  # relative: the numbers are printed with few digits
 
 
 def table(reading: Reading, match: re.Match[str]) -> None:
-    """Read the head of a table up to its last line, `Final:`."""
+    """Read a table from its head line to its last line, `Final:`."""
     reading.end_run()
     head, command = reading.at, reading.command or ""
     reading.at += 1
@@ -65,7 +65,10 @@ def table(reading: Reading, match: re.Match[str]) -> None:
 
 
 def is_consistent(numbers: list[float], size: int) -> bool:
-    """Whether the time of a message, the message rate and the bandwidth can belong to one measurement."""
+    """Whether the time per message, the message rate and the bandwidth agree with each other.
+
+    numbers: the numbers of the line `Final:`.
+    """
     iterations, median, average, overall, _, bandwidth, _, rate = numbers
     if min(iterations, median, average, overall, rate) <= 0:
         return False

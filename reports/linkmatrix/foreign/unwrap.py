@@ -48,7 +48,7 @@ LINE_NUMBER = re.compile(r"\b(lines?) (\d+)\b")
 
 
 def decoded(content: bytes) -> str:
-    """The text in a file's bytes: UTF-8, or UTF-16 as Windows writes it. Undecodable bytes become U+FFFD."""
+    """The bytes of a file as text: UTF-8, or UTF-16 as in files of Windows. Invalid bytes become U+FFFD."""
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
         text = content.decode("utf-16", "replace")
     else:
@@ -61,7 +61,7 @@ def decoded(content: bytes) -> str:
 
 @dataclass
 class Lines:
-    """Lines of a text, and the number of each line in the original text, counted from 1."""
+    """The lines of a text without added text, and the number of each line in the original text, counted from 1."""
 
     lines: list[str] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
@@ -72,15 +72,15 @@ class Lines:
         self.numbers.append(number)
 
     def original(self, sentence: str) -> str:
-        """The sentence with its line numbers translated to the original text."""
+        """The sentence, with line numbers of the original text."""
         return LINE_NUMBER.sub(lambda found: f"{found[1]} {self.number(int(found[2]))}", sentence)
 
     def number(self, line: int) -> int:
-        """The number of a line in the original text. Both numbers count from 1."""
+        """The number in the original text of the line with the number `line`. Both numbers count from 1."""
         return self.numbers[line - 1] if 0 < line <= len(self.numbers) else line
 
     def renumbered(self, run: Run) -> Run:
-        """The run with its line numbers translated to the original text."""
+        """The run, with line numbers of the original text."""
         if self.numbers == list(range(1, len(self.numbers) + 1)):
             return run
         ends = [self.number(run.first), self.number(run.last)]
@@ -98,7 +98,7 @@ class Lines:
 def unwrapped(text: str, is_head: IsHead) -> Lines:
     """The lines of a text without prefixes, indentation and Markdown tables.
 
-    is_head: returns whether a line starts a program's output or a table.
+    is_head: a function that returns whether a line is a head line: the start of a program's output, or of a table.
     """
     lines = [ESCAPE.sub("", line) for line in re.sub(r"\r+\n", "\n", text).splitlines()]
     patterns = prefixes_before_heads(lines, is_head) or common_prefix(lines, is_head)
@@ -113,7 +113,7 @@ def unwrapped(text: str, is_head: IsHead) -> Lines:
 
 
 def prefixes_before_heads(lines: Sequence[str], is_head: IsHead) -> list[re.Pattern[str]]:
-    """The patterns of the prefixes before head lines, the outermost first."""
+    """The regular expressions of the prefixes that precede head lines, the outermost first."""
     found: dict[tuple[re.Pattern[str], ...], None] = {}
     filled = [line for line in lines if line.strip()]
     for line in filled:
@@ -124,8 +124,9 @@ def prefixes_before_heads(lines: Sequence[str], is_head: IsHead) -> list[re.Patt
 
 
 def nested_prefixes(line: str, is_head: IsHead, most: int) -> Iterator[tuple[re.Pattern[str], ...]]:
-    """Yields the patterns of the prefixes of a line, the outermost first, if a head line follows them; else nothing.
+    """Yields one tuple: the regular expressions of a line's prefixes, the outermost first.
 
+    Yields nothing if no head line follows the prefixes.
     most: the maximum number of prefixes.
     """
     for pattern in (*PREFIXES, HOST):
@@ -144,7 +145,7 @@ def nested_prefixes(line: str, is_head: IsHead, most: int) -> Iterator[tuple[re.
 def grouped_by_process(lines: Sequence[str], patterns: Sequence[re.Pattern[str]], is_head: IsHead) -> Lines:
     """The lines without prefixes, grouped by process.
 
-    A head line without a prefix ends all groups: no line moves across it.
+    A head line without a prefix ends all groups. Lines above this line stay above the line.
     """
     found = Lines()
     processes: dict[str, Lines] = {}
@@ -165,7 +166,7 @@ def grouped_by_process(lines: Sequence[str], patterns: Sequence[re.Pattern[str]]
 
 
 def without_prefixes(line: str, patterns: Sequence[re.Pattern[str]]) -> tuple[str, str]:
-    """(process that a prefix of the line names, or ""; line without its prefixes)."""
+    """Returns (process, line without its prefixes). The process is "" if no prefix names a process."""
     process = ""
     for pattern in patterns:
         prefix = pattern.match(line, 0, MOST_PREFIX)
@@ -176,7 +177,7 @@ def without_prefixes(line: str, patterns: Sequence[re.Pattern[str]]) -> tuple[st
 
 
 def dedented(found: Lines, is_head: IsHead) -> Lines:
-    """The lines without the indentation of blocks that start with an indented head line."""
+    """The lines, dedented where a block starts with an indented head line."""
     depth, lines = 0, []
     for line in found.lines:
         blanks = INDENT.match(line, 0, MOST_PREFIX).end()  # type: ignore[union-attr]
@@ -190,9 +191,9 @@ def dedented(found: Lines, is_head: IsHead) -> Lines:
 
 
 def without_table_bars(found: Lines, is_head: IsHead) -> Lines:
-    """The lines with plain rows in place of the rows of Markdown tables.
+    """The lines, with each row of a Markdown table changed to a plain row.
 
-    A table whose first line is a head line of a program is not changed: the program prints its bars.
+    A table that starts with a head line of a program is not changed, because the program itself prints the bars.
     """
     result, in_table, is_plain = Lines(), False, False
     for place, (line, number) in enumerate(zip(found.lines, found.numbers, strict=True)):
@@ -213,7 +214,7 @@ def without_table_bars(found: Lines, is_head: IsHead) -> Lines:
 
 
 def unknown_prefix(lines: Sequence[str], is_head: IsHead) -> tuple[int, str]:
-    """(index, prefix) of the first head line after an unknown prefix; (0, "") without such a line."""
+    """Returns (index, prefix) of the first head line that follows an unknown prefix; (0, "") if there is none."""
     for place, line in enumerate(lines[:MOST_SEARCHED]):
         for word in WORD.finditer(line, 0, MOST_PREFIX):
             before = line[: word.start()]
@@ -223,7 +224,10 @@ def unknown_prefix(lines: Sequence[str], is_head: IsHead) -> tuple[int, str]:
 
 
 def common_prefix(lines: Sequence[str], is_head: IsHead) -> list[re.Pattern[str]]:
-    """The pattern of an unknown prefix that most lines have, with any numbers; [] if a head line has no prefix."""
+    """The regular expression of an unknown prefix, in a list, if most lines have this prefix.
+
+    The numbers in the prefix may differ between lines. [] if a head line has no prefix.
+    """
     before = "" if any(map(is_head, lines)) else unknown_prefix(lines, is_head)[1]
     if not before:
         return []
@@ -234,7 +238,7 @@ def common_prefix(lines: Sequence[str], is_head: IsHead) -> list[re.Pattern[str]
 
 
 def prefix_problem(found: Lines, is_head: IsHead) -> str:
-    """A sentence on the unknown prefix of the first head line; "" without one."""
+    """A sentence about the first head line with an unknown prefix; "" if there is none."""
     place, before = unknown_prefix(found.lines, is_head)
     if not before:
         return ""
