@@ -1,7 +1,7 @@
 """Sentences about the verdicts of cells, and about remeasured cells.
 
-A program measures slow cells again. The program also measures some healthy cells again: the control cells.
-The record contains whether each slow cell was reproduced, and whether the control cells changed.
+A program measures slow cells again. The program also measures some healthy cells again: the control cells. The record
+contains whether each slow cell was reproduced, and whether the control cells changed.
 Slow cells with unchanged control cells are slow. If the control cells are slower too, the whole machine became slower.
 """
 

@@ -110,8 +110,8 @@ def reference_positions(
 def at_limit(unit: str, worse: np.ndarray, interval: Bounds, value: np.ndarray, limits: Bounds) -> np.ndarray:
     """True for cells whose value may be slower than the tolerance allows; rows × columns.
 
-    The interval of such a median crosses the slow limit. Intervals of healthy cells often cross this limit by noise.
-    A crossing therefore counts only if one of these is true:
+    The interval of such a median crosses the slow limit. Intervals of healthy cells often cross this limit by noise. A
+    crossing therefore counts only if one of these is true:
 
     * The deviation of the median exceeds NEAR times the tolerance.
     * The end of the interval deviates by more than FAR times the tolerance.
@@ -136,8 +136,7 @@ def class_lag(matrix: Matrix, block: Block, class_references: Mapping[str, Refer
     3. The lag of a cell compares the ratio of the cell with the ratio of its class.
 
     A cell with a lower reference therefore does not lag. For a matrix in a file, the ratio of a class is the median of
-    the
-    class divided by the reference of the class.
+    the class divided by the reference of the class.
 
     value: the value of each cell's reference.
     """

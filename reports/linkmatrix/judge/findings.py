@@ -165,8 +165,7 @@ def slow_class_findings(record: Mapping[str, Any], result: Result, matrix: Matri
     """Yields findings about link classes that are slow as a whole. No cell is then slower than its class.
 
     A class is slow if its best cell is below the typical value. If no typical value is known, the best cell must be
-    below
-    half of the limit. Results with references and results with disturbances have no finding of this kind.
+    below half of the limit. Results with references and results with disturbances have no finding of this kind.
     """
     if matrix.compared or (matrix.others is not None and matrix.others.entries):
         return

@@ -96,8 +96,7 @@ class GroupLoad(NamedTuple):
     full_load: traffic while all endpoints send, as a share of the usual number of lines. The value is that of the best
     partner group.
     light_load: traffic per pair while few endpoints send, as a share of the bandwidth of one line. The value is that of
-    the
-    best partner group.
+    the best partner group.
     lines: the number of lines that the uplinks of the group carry.
     partners: the number of groups that were measured with this group.
     """

@@ -1,9 +1,10 @@
 """The cause of a slow collective: a link between ranks, a rank, or a choice of the library.
 
-Two test cases measure collectives of some of the ranks, to find a slow rank or a slow link between two ranks:
+To find a slow rank or a slow link between two ranks, two test cases measure collectives of some of the ranks:
 
-* leave one out: without each rank in turn
-* bisection: with halves of the ranks. Each binary digit of the ranks' numbers splits the ranks into two halves.
+* leave one out: each collective has all ranks but one
+* bisection: each collective has half of the ranks. For each binary digit, the ranks whose number has digit 0 are one
+  half, and the ranks with digit 1 are the other half.
 """
 
 import re
@@ -28,7 +29,7 @@ MAX_LINES = 3
 
 @dataclass(frozen=True)
 class Pairs:
-    """A matrix of pairs from the run of a collective. sentences: its findings."""
+    """A matrix of pairs, measured in the run of a collective. sentences: the findings about the matrix."""
 
     result: Result
     matrix: MatrixVerdict
@@ -36,7 +37,7 @@ class Pairs:
 
     @property
     def deficit(self) -> float:
-        """The fraction by which the worst FAIL cell is below its reference; 0 without such a cell."""
+        """The fraction by which the worst FAIL cell is below its reference; 0 without a FAIL cell."""
         marked, _ = self.matrix.worst_cells(1)
         return max((-(cell.deviation or 0.0) for _, cell in marked if cell.verdict is Verdict.FAIL), default=0.0)
 
@@ -52,7 +53,7 @@ class Pairs:
 
 
 def is_pair_bandwidth(result: Result, collective: Result) -> bool:
-    """Whether a result is a bandwidth of pairs, for the type of memory that a collective uses."""
+    """Whether a result is the bandwidth of pairs, with the same type of memory as the collective."""
     return not is_collective(result) and result["metric"] != "latency" and result["memory"] == collective["memory"]
 
 
@@ -61,8 +62,9 @@ def explain(
 ) -> Iterator[str]:
     """Yields sentences about the cause of a collective that is FAIL.
 
-    matrix: the verdicts on the collective. content: its record.
-    pairs: the matrices of pairs of the same ranks and memory in the run.
+    matrix: the verdicts on the collective.
+    content: the record of the collective.
+    pairs: the matrices of pairs in the run, for the same ranks and memory.
     """
     yield from rank_sentences(collective, content.get("topology") or {})
     marked, _ = matrix.worst_cells(1)
@@ -135,7 +137,7 @@ MIN_COLUMNS = 3  # with two columns, the healthy column is unknown
 
 
 class Column(NamedTuple):
-    """A collective of some of the ranks: name of the column, value, and interval of the median."""
+    """A collective of some of the ranks. name: of its column. value: with the interval of the median."""
 
     name: str
     value: float
@@ -144,7 +146,7 @@ class Column(NamedTuple):
 
 
 def leaves_out(result: Mapping[str, Any]) -> bool:
-    """Whether the columns of a result are collectives without each rank in turn."""
+    """Whether the columns of a result are collectives of all ranks but one."""
     return is_collective(result) and all(column.startswith(WITHOUT) for column in result["columns"])
 
 
@@ -175,10 +177,11 @@ def rank_sentences(result: Mapping[str, Any], topology: Mapping[str, Any]) -> It
 
 
 def slow_ranks(result: Mapping[str, Any]) -> tuple[list[Column], float]:
-    """(columns without a slow rank, gain as a fraction).
+    """(columns without a slow rank, gain as a fraction), from collectives of all ranks but one.
 
-    One column: the collective is faster without this rank. Two columns: it is faster without either rank, so that the
-    path between these ranks is slow. ([], 0): the columns do not differ clearly.
+    * One column: the collective is faster without this rank. The rank is slow.
+    * Two columns: the collective is faster without either rank. The path between both ranks is slow.
+    * No column, gain 0: the columns do not differ clearly.
     """
     found, least = sorted(converged_columns(result), key=lambda one: -one.value), MIN_GAINS[result["memory"] or "host"]
     for count in (1, 2):
@@ -203,13 +206,13 @@ def rank_links(label: str, topology: Mapping[str, Any]) -> list[str]:
 
 
 def links_differ(result: Mapping[str, Any], labels: Sequence[str], topology: Mapping[str, Any]) -> bool:
-    """Whether a rank in `labels` has other link classes than at least one rank of the result."""
+    """Whether a rank in `labels` has other link classes than some rank of the result."""
     all_links = [rank_links(column.removeprefix(WITHOUT), topology) for column in result["columns"]]
     return any(rank_links(label, topology) != links for label in labels for links in all_links)
 
 
 def leave_one_out_sentences(result: Mapping[str, Any], topology: Mapping[str, Any]) -> Iterator[str]:
-    """Yields sentences about a slow rank or two slow ranks, from collectives without each rank."""
+    """Yields sentences about one or two slow ranks, from collectives of all ranks but one."""
     found, gap = slow_ranks(result)
     slow = sorted(one.name.removeprefix(WITHOUT) for one in found)
     if slow and links_differ(result, slow, topology):
@@ -233,7 +236,7 @@ def leave_one_out_sentences(result: Mapping[str, Any], topology: Mapping[str, An
 
 
 def half_columns(ranks: int) -> list[str]:
-    """The names of the columns that collective_perf measures: halves with two or more ranks."""
+    """The names of the columns that collective_perf measures for halves of the ranks. A half has two or more ranks."""
     return [
         f"digit{digit}-is-{bit}"
         for digit in range((ranks - 1).bit_length())
@@ -243,7 +246,10 @@ def half_columns(ranks: int) -> list[str]:
 
 
 def by_digit(result: Mapping[str, Any]) -> dict[int, dict[int, Column]]:
-    """{binary digit of the rank number: {0 or 1: the half of the ranks with this digit}}, if both halves converged."""
+    """{binary digit of the rank number: {0 or 1: the half of the ranks with this value of the digit}}.
+
+    Contains only digits for which both halves converged.
+    """
     digits: dict[int, dict[int, Column]] = {}
     for column in converged_columns(result):
         digit, bit = HALF.fullmatch(column.name).groups()
@@ -252,9 +258,9 @@ def by_digit(result: Mapping[str, Any]) -> dict[int, dict[int, Column]]:
 
 
 def slow_digits(result: Mapping[str, Any]) -> tuple[dict[int, int | None], float]:
-    """({digit: value 0 or 1 of its slow half; None if both halves are fast}, gain of the fast halves as a fraction).
+    """({digit: 0 or 1, the value of its slow half}, gain of the fast halves as a fraction).
 
-    ({}, 0) if no half is clearly slow.
+    The value is None if both halves of the digit are fast. ({}, 0): no half is clearly slow.
     """
     digits, least = by_digit(result), MIN_GAINS[result["memory"] or "host"]
     sides: dict[int, int | None] = {}
@@ -274,10 +280,10 @@ def slow_digits(result: Mapping[str, Any]) -> tuple[dict[int, int | None], float
 
 
 def suspect_ranks(sides: Mapping[int, int | None], labels: Sequence[str]) -> list[tuple[str, ...]]:
-    """Single ranks, or pairs of ranks, that are in every slow half and in no fast half.
+    """The ranks, or pairs of ranks, that are in every slow half and in no fast half.
 
-    If both halves of a digit are fast, no single rank is slow. Then the path between two ranks that this digit
-    separates is slow.
+    If both halves of a digit are fast, no single rank is slow. A path between two ranks is then slow, and the two ranks
+    have different values of this digit.
     """
 
     def agrees(rank: int, digit: int) -> bool:

@@ -22,7 +22,10 @@ MAX_SIGMA = 99  # a larger number is printed as "over 99"
 
 
 def lines(one: Finding, names: Names, seen: Deviations, layout: Layout) -> Iterator[str]:
-    """Yields the lines "evidence for: …", and if known, "evidence against: …" and "nearly as likely: …"."""
+    """Yields the lines "evidence for: …", "evidence against: …" and "nearly as likely: …".
+
+    The second and the third line are left out if there is nothing to report.
+    """
     family, group = find_family(layout, one.kind, one.subject)
     own = (member_cells(family, group) & (layout.classes.ravel() >= 0)).reshape(layout.classes.shape)
     slow = f"{one.agreeing} of {units.counted(one.cells, 'cell')} {'without a value' if one.missing else 'slow'}"
@@ -51,7 +54,7 @@ def lines(one: Finding, names: Names, seen: Deviations, layout: Layout) -> Itera
 def sigmas_text(one: Finding) -> str:
     """The joint deviation of the cells of a finding in σ, as text.
 
-    The evidence is half of the square of this number.
+    The evidence of a finding is half of the square of this number.
     """
     sigma = math.sqrt(2 * one.evidence)
     return f"{sigma:.0f}" if sigma <= MAX_SIGMA else f"over {MAX_SIGMA}"

@@ -1,8 +1,10 @@
 """The deviation of each cell as a logarithm (slow is negative), its noise, and its limit.
 
-The limit of one cell is the tolerance of its reference. Tolerances have floors for all sites (`noise.FLOORS`), such as
-3 % between nodes, although the noise of a run is only tenths of a percent. The limit of a component with several cells
-follows from the noise of the run. A slow component is therefore found even if each of its cells is PASS.
+The limit of one cell is the tolerance of its reference. Tolerances have minimum values for all sites (`noise.FLOORS`),
+such as 3 % between nodes. The noise of a run is much smaller: tenths of a percent.
+
+The limit of a component with several cells follows from the noise of the run. A slow component is therefore found even
+if each of its cells is PASS.
 """
 
 from __future__ import annotations
@@ -38,11 +40,11 @@ class Deviations:
     classes: the link class of each cell as an index; -1 for cells that the test case leaves out.
     deviation: the logarithm of value / expected, negative for a slow cell, NaN without a value.
     limit: the allowed deviation of one cell, as a positive fraction.
-    part: whether some cells of the endpoints are missing, because the matrix is a submatrix.
+    part: whether the matrix is a submatrix, so that some cells of its endpoints are missing.
     sigma: the noise of one cell, as a fraction.
-    joint_limit: the allowed deviation of several cells of one component; None: `limit`.
+    joint_limit: the allowed deviation of several cells of one component; None: `limit` applies.
     before: the first deviations of remeasured cells, NaN for other cells; None if no cell was remeasured.
-    impossible: True for cells above the limit of their path; None: no cell.
+    impossible: True for cells above the limit of their path; None: no cell is above the limit.
     """
 
     classes: np.ndarray
@@ -56,14 +58,14 @@ class Deviations:
 
     @property
     def fine(self) -> np.ndarray:
-        """True for measured cells inside their limit, and not above the limit of their path."""
+        """True for measured cells that are inside their limit and not above the limit of their path."""
         with np.errstate(invalid="ignore"):
             within = self.deviation >= -np.log1p(np.nan_to_num(self.limit))
         return within if self.impossible is None else within & ~self.impossible
 
     @property
     def has_slow_cell(self) -> bool:
-        """Whether a cell is slower than half of its limit allows. Without such a cell, no component is slow."""
+        """Whether a cell uses more than half of its limit. Without this cell, no component is slow."""
         with np.errstate(invalid="ignore"):
             slow = self.deviation < -np.log1p(np.nan_to_num(self.limit)) / 2
         return bool((slow & (self.classes >= 0)).any())
@@ -81,9 +83,11 @@ def classes_of(matrix: Matrix) -> tuple[np.ndarray, list[str]]:
 def class_deviations(
     content: Mapping[str, Any], result: Result, values: np.ndarray, classes: np.ndarray, names: Sequence[str]
 ) -> Deviations:
-    """The deviations from the faster cells of each link class. A class that is slow as a whole appears healthy.
+    """The deviations of the cells from the faster cells of their link class.
 
-    values: rows × columns, NaN for missing values. classes, names: from `classes_of`.
+    A class that is slow as a whole appears healthy.
+    values: rows × columns, NaN for missing values.
+    classes, names: from `classes_of`.
     """
     floors = [floor_without_reference(result, name, content["backend"]) for name in names]
     sign = -1.0 if result["unit"] == "us" else 1.0
@@ -94,7 +98,7 @@ def class_deviations(
 
 
 def is_smaller_size(content: Mapping[str, Any], result: Result) -> bool:
-    """Whether the record contains the same test case with larger transfers, and the result is no latency.
+    """Whether the record contains the same test case with larger transfers. False for a latency.
 
     The overhead of small transfers differs between healthy devices. Only the largest size measures the link.
     """
@@ -108,14 +112,14 @@ def is_smaller_size(content: Mapping[str, Any], result: Result) -> bool:
 def ignore_small_classes(
     content: Mapping[str, Any], result: Result, deviation: np.ndarray, classes: np.ndarray, names: Sequence[str]
 ) -> np.ndarray:
-    """The deviations, with 0 for cells of small classes whose deviation may be noise.
+    """The deviations, with 0 for cells of small link classes whose deviation may be noise.
 
-    The noise of a class with at most FEW_CELLS cells is unknown. A cell of such a class keeps its deviation if all of
+    The noise of a class with at most FEW_CELLS cells is unknown. A cell of a small class keeps its deviation if all of
     these are true:
 
-    * The intervals of its median and of the best cell's median do not overlap.
-    * Both have LEAST_SAMPLES samples.
-    * The carrier is one of STEADY.
+    * The intervals of the medians of the cell and of the best cell do not overlap.
+    * The cell and the best cell have LEAST_SAMPLES samples.
+    * The carrier is in STEADY.
     """
     if "low" not in result:  # the cells are in a file
         return deviation
@@ -149,7 +153,7 @@ def reference_deviations(matrix: MatrixVerdict, classes: np.ndarray) -> Deviatio
 
 
 def downwards(fraction: Any) -> Any:
-    """Converts a tolerance for lower values to the equally large tolerance for higher values, in logarithms.
+    """Converts a tolerance for lower values to a tolerance for higher values that is equally large as a logarithm.
 
     0.02 becomes 0.0204, because log(1 + 0.0204) = -log(1 - 0.02).
     """
@@ -159,11 +163,15 @@ def downwards(fraction: Any) -> Any:
 def with_joint_limits(content: Mapping[str, Any], result: Result, seen: Deviations, names: Sequence[str]) -> Deviations:
     """The deviations with `joint_limit`, and with the noise σ that follows from this limit.
 
-    The joint limit is k(m) · σ of the link class in this run, at least LEAST_GROUP_DEVIATION, plus the loss of the
-    class as a whole, because tolerances allow such a drift. These cells keep their tolerance as joint limit:
+    The joint limit is the sum of two terms:
 
-    * cells with a smaller tolerance
-    * cells whose tolerance is above its floor: this tolerance contains measured noise
+    * k(m) · σ of the link class in this run, at least LEAST_GROUP_DEVIATION
+    * the loss of the class as a whole, because tolerances allow a drift of the whole class
+
+    These cells keep their tolerance as joint limit:
+
+    * cells whose tolerance is smaller than the joint limit
+    * cells whose tolerance is above the floor, because this tolerance contains measured noise
     * cells of a class with fewer than LEAST_CELLS cells, and latencies
 
     names: names of the link classes, by index.
@@ -204,7 +212,7 @@ def remeasured_deviations(deviation: np.ndarray, result: Result, matrix: Matrix,
 
 
 def polish(deviation: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """Median polish: (level, effects of the rows, effects of the columns), without NaN."""
+    """Median polish: (level, effects of the rows, effects of the columns), all without NaN."""
     rest = np.array(deviation, dtype=float)
     rows, columns, level = np.zeros(rest.shape[0]), np.zeros(rest.shape[1]), 0.0
     with np.errstate(invalid="ignore"):

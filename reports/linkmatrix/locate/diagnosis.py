@@ -1,10 +1,9 @@
 """The diagnosis of a matrix: the faulty component, as findings and sentences.
 
-With references, each cell is compared with its reference, and its noise σ follows from its tolerance. Without
+With references, each cell is compared with its reference. The noise σ of a cell follows from its tolerance. Without
 references, each cell is compared with the faster cells of its link class. This comparison finds a slow component among
-healthy components, but no class that is slow as a whole. The verdict therefore stays NOT JUDGED.
-
-To save time, modules for slow or missing cells are imported by the functions that need them.
+healthy components, but not a class that is slow as a whole. The verdict therefore stays NOT JUDGED. Modules for slow or
+missing cells are imported by the functions that need them, to save time.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class Diagnosis:
     sentences: a sentence per finding, in the order of the findings, then further sentences.
     effects: sentences about rows and columns that deviate as a whole.
     without_references: whether cells were compared with their link class, because there are no references.
-    confidence: for each finding, lines with evidence for and against it, other explanations, and the next experiment.
+    confidence: for each finding, lines with the evidence, other explanations, and the next experiment.
     components: for each finding, the name of its component.
     verdicts: for each finding, the worst verdict of its cells.
     """
@@ -63,7 +62,7 @@ class Diagnosis:
 
     @property
     def marked_sentences(self) -> list[str]:
-        """The sentences. Without references, the sentence of each finding begins with INSIDE."""
+        """The sentences. Without references, each sentence about a finding begins with INSIDE."""
         inside = INSIDE if self.without_references else ""
         return [f"{inside if at < len(self.findings) else ''}{text}" for at, text in enumerate(self.sentences)]
 
@@ -105,10 +104,11 @@ def explain_search(
     part: bool,
     origin: Origin | None,
 ) -> Diagnosis:
-    """The diagnosis for the result of a search: sentences, confidence and next experiments.
+    """Converts the result of a search to a diagnosis: sentences, confidence and next experiments.
 
-    found: the result of the search. lacking: True for undisturbed cells without a value. Other arguments: see
-    `diagnose`.
+    found: the result of the search.
+    lacking: True for undisturbed cells without a value.
+    Other arguments: see `diagnose`.
     """
     from . import confidence, node_causes, shared_bottleneck
     from .experiments import next_experiment
@@ -167,8 +167,8 @@ class SearchResult:
 
     unexplained: number of slow cells that no finding explains.
     seen: the deviations of the cells.
-    bottleneck: the bottleneck between groups of nodes, if their leaf switches are unknown.
-    sharing: the speeds between leaf switches while all nodes send, if the switches are known.
+    bottleneck: the bottleneck between groups of nodes; only if the leaf switches are unknown.
+    sharing: the speeds between leaf switches while all nodes send; only if the leaf switches are known.
     drift: the sentence about a drift, "" for none.
     layout: the layout and the names of its components; None if no cell is slow.
     """
@@ -246,7 +246,7 @@ def further_sentences(found: SearchResult, result: Result, matrix: MatrixVerdict
 def missing_findings(matrix: Matrix, layout: Layout, lacking: np.ndarray) -> list[Finding]:
     """The findings about cells without a value; [] if no cell failed, or if no cell has a value.
 
-    A single cell is no finding, because outputs list single cells. lacking: True for undisturbed cells without a value.
+    A single cell is no finding: outputs list the cell. lacking: True for undisturbed cells without a value.
     """
     from .families import SHARED, find_family, member_cells
     from .hypotheses import search
@@ -279,7 +279,8 @@ def split_bottleneck(
 ) -> tuple[Bottleneck | None, list[Finding], int]:
     """(bottleneck between groups of nodes or None, findings outside the bottleneck, number of unexplained slow cells).
 
-    found, unexplained: the result of `search`. alone: see `search`. unreferenced: whether there are no references.
+    found, unexplained, alone: see `search`.
+    unreferenced: whether there are no references.
     """
     if len(found) < 2:
         return None, found, unexplained
@@ -295,7 +296,7 @@ def split_bottleneck(
 
 
 def sentences_for_values(content: Mapping[str, Any], result: Result, matrix: Matrix, values: np.ndarray) -> list[str]:
-    """The sentences of the findings if a matrix of the record `content` had these values, without references."""
+    """The sentences of the findings that a record would have with these values, without references."""
     from .hypotheses import search
     from .layout import layout_of
     from .sentences import sentence
@@ -337,7 +338,7 @@ def endpoint_verdict(finding: Finding, matrix: MatrixVerdict) -> Verdict:
 
 
 def worst_cell_verdict(finding: Finding, cells: np.ndarray, matrix: MatrixVerdict) -> Verdict:
-    """The worst verdict of the cells that show the finding: slow cells, or cells without a value."""
+    """The worst verdict of the slow cells of a finding, or of its cells without a value."""
     if finding.within_tolerance:
         return Verdict.WARN
     whole = matrix.whole

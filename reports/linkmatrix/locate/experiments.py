@@ -44,7 +44,7 @@ class Experiment(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """A finding and its context, from which commands are made. Fields: see `next_experiment`."""
+    """A finding with the data from which commands are made. Fields: see `next_experiment`."""
 
     one: Finding
     names: Names
@@ -67,7 +67,7 @@ class Case:
         return list(dict.fromkeys(named))
 
     def with_healthy(self, suspects: Sequence[str], every: Iterable[str]) -> list[str]:
-        """Up to MAX_SUSPECTS suspects, followed by HEALTHY other endpoints or nodes of `every`."""
+        """Up to MAX_SUSPECTS suspects, followed by HEALTHY other endpoints or nodes from `every`."""
         return [*suspects[:MAX_SUSPECTS], *[one for one in every if one not in suspects][:HEALTHY]]
 
     def node_of(self, label: str) -> str:
@@ -104,7 +104,7 @@ def next_experiment(
 
 
 def repeat_test(case: Case) -> list[str]:
-    """Repeats the ReFrame test with more samples, on the nodes of the suspects and some healthy nodes.
+    """The command that repeats the ReFrame test with more samples, on the suspects' nodes and some healthy nodes.
 
     ReFrame starts the program with the scheduler and launcher of the partition.
     """
@@ -123,7 +123,7 @@ def repeat_test(case: Case) -> list[str]:
 
 
 def repeat_alone(case: Case) -> list[str]:
-    """Measures the suspects and some healthy endpoints, one pair at a time, with more samples."""
+    """The command that measures the suspects and some healthy endpoints, one pair at a time, with more samples."""
     options = ["--concurrency", "serial", "--samples", SAMPLES]
     if case.content["backend"] in LAUNCHED:
         nodes = case.with_healthy(case.nodes_of(case.suspects), case.nodes_of(case.names.rows))
@@ -136,7 +136,7 @@ def repeat_alone(case: Case) -> list[str]:
 
 
 def launched(case: Case, nodes: Sequence[str]) -> list[str]:
-    """The command that starts p2p_matrix on nodes, with the number of ranks per node of the run."""
+    """The command that starts p2p_matrix on `nodes`, with as many ranks per node as the run."""
     ranks = {node: 0 for node in nodes}
     for device in case.devices.values():
         if device["node"] in ranks:
@@ -149,14 +149,14 @@ def launched(case: Case, nodes: Sequence[str]) -> list[str]:
 
 
 def testcase_options(case: Case) -> list[str]:
-    """The options --testcase, and --size if the record's command has a size."""
+    """The options --testcase and --size. --size only if the record's command has a size."""
     words = [word.partition("=")[0] for word in case.content["command"]]
     has_size = case.result["metric"] != "latency" and {"--size", "--sweep"} & {*words}
     return ["--testcase", case.result["testcase"], *(["--size", str(case.result["size_bytes"])] if has_size else [])]
 
 
 def third_node(case: Case) -> list[str]:
-    """Repeats the check on three nodes."""
+    """The command that repeats the check on three nodes."""
     check = "crossnode_device_matrix" if case.result["memory"] == "device" else "crossnode_matrix"
     name = f"{check}.*{case.result['testcase']}.*extent=all"
     run = ["linkmatrix", "run", "--mode=nightly", *case.origin.system]
@@ -164,25 +164,25 @@ def third_node(case: Case) -> list[str]:
 
 
 def inside_nodes(case: Case) -> list[str]:
-    """Measures the nodes of the suspects, each node alone."""
+    """The command that measures the suspects' nodes, each node alone."""
     nodes = ",".join(case.nodes_of(case.suspects))
     return ["linkmatrix", "run", "--mode=sweep", *case.origin.system, "--nodes", nodes]
 
 
 def every_node(case: Case) -> list[str]:
-    """Measures all nodes of the partition, each node alone."""
+    """The command that measures all nodes of the partition, each node alone."""
     return ["linkmatrix", "run", "--mode=sweep", *case.origin.system]
 
 
 def each_adapter(case: Case) -> list[str]:
-    """Measures each adapter alone, without GPUs and MPI."""
+    """The command that measures each adapter alone, without GPUs and MPI."""
     suite = "nodes_session.suite=rdma_perftest"
     run = ["linkmatrix", "run", "--mode=nightly", *case.origin.system]
     return [*run, "--", "-n", "rdma_perftest", "-S", suite]
 
 
 def all_devices(case: Case) -> list[str]:
-    """Measures all devices of the node."""
+    """The command that measures all devices of the node."""
     if case.origin.is_queued:
         return repeat_test(case)
     return ["p2p_matrix", "--backend", case.content["backend"], *testcase_options(case), "--samples", SAMPLES]
@@ -208,6 +208,6 @@ EXPERIMENTS: Sequence[tuple[set[str], str, Callable[[Case], list[str]]]] = (
 
 
 def advice(one: Finding) -> str:
-    """How to distinguish the hypotheses with the same cells as a finding: an imperative, with the conclusion."""
+    """An imperative: how to decide between the hypotheses that explain the cells of a finding, and the conclusion."""
     kinds = {one.kind, *(kind for kind, _ in one.equivalent)}
     return next((text for wanted, text, _ in EXPERIMENTS if wanted <= kinds), "measure with more endpoints")

@@ -1,10 +1,10 @@
-"""The hypotheses of a layout: the cells that each component would make slow if it were faulty.
+"""The hypotheses of a layout. Each hypothesis consists of the cells that a component slows if the component is faulty.
 
 Data between nodes passes an endpoint, its adapters, a PCIe switch, a socket, the node and its leaf switch. Each
 component that several endpoints share is a hypothesis.
 
 Data inside an NVLink domain that spans nodes passes NVLink switches. The components are the device, its tray (a node)
-and the domain. Each pair uses all switch planes equally, so that planes are no hypotheses.
+and the domain. Switch planes are no hypotheses, because each pair uses all planes equally.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ SHARED = ("class", "rail", "rail_ends", "leaf", "uplink", "domain")  # component
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """The hypotheses of one kind. Each group of cells is a hypothesis.
+    """The hypotheses of one kind. Each hypothesis is a group of cells.
 
-    labels: one or two flat arrays with the group of each cell, -1 for none. With two arrays, a cell is in two groups.
+    labels: flat arrays with the group of each cell, -1 for none. A second array exists if each cell is in two groups.
     groups: number of groups.
     pairs: if not 0, group a * pairs + b is the pair (a, b).
     """
@@ -41,12 +41,12 @@ class Family:
     pairs: int = 0
 
     def subject(self, group: int) -> Subject:
-        """The index, or the pair of indices, of a group's component."""
+        """The index of the component of a group. For a group that is a pair: (index, index)."""
         return divmod(group, self.pairs) if self.pairs else group
 
 
 def families(layout: Layout) -> list[Family]:
-    """All hypotheses of a layout, the simplest repair first."""
+    """All hypotheses of a layout, those with the simplest repair first."""
     rows, columns = shape = layout.classes.shape
     row, column = np.indices(shape, sparse=True)
     found: list[Family] = []
@@ -137,14 +137,17 @@ def add_inside_domains(layout: Layout, add: Callable[..., None], net: np.ndarray
 
 
 def broadcast_components(layout: Layout, kind: str) -> Indices:
-    """(the component of each cell's row, of each cell's column), each rows × columns."""
+    """(component of each cell's row, component of each cell's column), both rows × columns."""
     of_rows, of_columns = layout.places(kind)
     shape = layout.classes.shape
     return np.broadcast_to(of_rows[:, None], shape), np.broadcast_to(of_columns[None, :], shape)
 
 
 def is_hypothesis(layout: Layout, part: str) -> bool:
-    """Whether components of this kind are known, and have other cells than the endpoints and the other kinds."""
+    """Whether components of this kind are known, and are no duplicates.
+
+    A duplicate kind has the same cells as the endpoints or as another kind.
+    """
     of_rows = layout.places(part)[0]
     if part == "node":
         return True
@@ -179,7 +182,7 @@ def find_family(layout: Layout, kind: str, subject: Subject) -> tuple[Family, in
 
 
 def member_cells(family: Family, group: int) -> np.ndarray:
-    """True for the cells of a group; flat, with an item per cell."""
+    """True for the cells of a group; flat, with one item per cell."""
     inside = family.labels[0] == group
     for label in family.labels[1:]:
         inside = inside | (label == group)

@@ -1,18 +1,20 @@
 """The search for faulty components: a small set of hypotheses that explains the slow cells of a matrix.
 
 The deviation x of a cell is the logarithm of measured / expected value, in units of the cell's noise σ. A negative
-deviation is slow; latencies have the opposite sign. A hypothesis, such as "the egress of gpu3", is a set of n cells
-that are all slow by the same factor. Its evidence is the gain in log likelihood over "no fault": (Σx)² / 2n. A set with
-additional healthy cells has less evidence, and a subset of the slow cells too.
+deviation is slow; latencies have the opposite sign.
 
-1. Take the hypothesis with the most evidence. The evidence must exceed chance, the deviation must exceed the limit,
-   and three quarters of the cells must be slow.
-2. If several hypotheses have the same unexplained cells, take the smallest, and name all of them.
+A hypothesis, such as "the egress of gpu3", is a set of n cells that are all slow by the same factor. Its evidence is
+the gain in log likelihood over "no fault": (Σx)² / 2n. A set with additional healthy cells has less evidence. A subset
+of the slow cells has less evidence too.
+
+1. Take the hypothesis with the most evidence. The evidence must exceed chance, the deviation must exceed the limit, and
+   three quarters of the cells must be slow.
+2. If several hypotheses have the same unexplained cells, take the smallest hypothesis, and name all of them.
 3. Remove the explained cells, and repeat.
 
 If the noise of a link class is known, the limit of several cells is lower than the limit of one cell (`deviations`).
-The evidence of all hypotheses of a kind is computed by sums over groups of cells (np.bincount), so that 1,024 endpoints
-take about a second.
+The evidence of all hypotheses of a kind is computed by sums over groups of cells (np.bincount). A matrix of 1,024
+endpoints takes about a second.
 """
 
 from __future__ import annotations
@@ -56,9 +58,9 @@ class Finding:
     missing: whether the cells have no value.
     rivals: hypotheses with other cells and nearly as much evidence.
     unconfirmed: whether the finding is a single cell that may have been disturbed. No component is then flagged.
-    slow_alone: whether an unconfirmed cell was slow in its remeasurements too, which can be chance.
+    slow_alone: whether an unconfirmed cell was slow in its remeasurements too, which may be chance.
     within_tolerance: whether every cell is inside its own tolerance.
-    node_cause: why the node, not a device, is faulty; "" otherwise.
+    node_cause: why the node is faulty and not a device; "" otherwise.
     """
 
     kind: str
@@ -80,7 +82,7 @@ Explained = tuple[Finding, np.ndarray]  # (finding, its cells)
 
 
 def slowness(shift: float, unit: str) -> str:
-    """A deviation as text: "11.0 % slow", or "at 12.4 % more latency" for -0.11. unit: of the matrix."""
+    """A deviation as text: "11.0 % slow" for a bandwidth, "at 12.4 % more latency" for a latency."""
     if unit == "us":
         return f"at {100 * abs(1 / (1 + shift) - 1):.1f} % more latency"
     return f"{100 * abs(shift):.1f} % slow"
@@ -95,14 +97,14 @@ def search(
     joint_limit: np.ndarray | None = None,
     before: np.ndarray | None = None,
 ) -> tuple[list[Finding], int]:
-    """(up to MAX_FINDINGS findings, number of cells beyond their limit that no finding explains).
+    """Returns (up to MAX_FINDINGS findings, number of cells beyond their limit that no finding explains).
 
     All arrays are rows × columns.
     deviation: logarithm of value / expected; slow is negative, NaN without a value.
     sigma: noise of a cell, as a fraction.
     limit: allowed deviation of one cell, as a positive fraction: its tolerance.
-    alone: deviations of the cells that were remeasured alone, NaN for other cells. A cell or a link that is healthy
-        alone was disturbed.
+    alone: deviations of the cells that were remeasured alone, NaN for other cells. A cell or link that is healthy alone
+    was disturbed in its first measurement.
     joint_limit: allowed deviation of several cells of one component; default: `limit`.
     before: first deviations of the remeasured cells; default: `deviation`.
     """
@@ -152,7 +154,7 @@ class Explanation(NamedTuple):
 
     @property
     def is_simple(self) -> bool:
-        """Whether there is at most one finding, and all of its cells are slow. No other explanation is then better."""
+        """Whether all cells of at most one finding are slow. No other explanation is then better."""
         return len(self.found) < 2 and all(one.agreeing == one.cells for one, _ in self.found)
 
 
@@ -213,21 +215,21 @@ class Evidence:
         return Explanation(found, unconfirmed, unexplained)
 
     def is_unconfirmed(self, one: Explained) -> bool:
-        """Whether the finding is a single cell that was measured once, or that may be slow again by chance."""
+        """Whether the finding is a single cell that was measured only once, or that may be slow again by chance."""
         finding, cells = one
         is_single = bool((cells & self.measured_once).any())
         return finding.cells == 1 and (is_single or self.expected_by_chance(math.log1p(finding.shift)) > MAX_CHANCE)
 
     def expected_by_chance(self, shift: float) -> float:
-        """The expected number of healthy cells whose value after remeasurement is as slow as `shift`, by chance.
+        """The expected number of healthy cells that are as slow as `shift` by chance, after their remeasurement.
 
-        p is the probability that a measurement is disturbed, q the probability that a disturbance is as slow as
-        `shift`. A cell that is slow at first is remeasured three times, and the second-worst of four values is used.
-        Of n cells, np are then healthy when alone, nq of these were as slow at first, and 3npq² are slow in two
-        measurements. The estimates are conservative for small matrices:
+        p is the probability that a measurement is disturbed. q is the probability that a disturbance is as slow as
+        `shift`. A slow cell is remeasured three times, and the second-worst of the four values is used. Of n healthy
+        cells, np are slow at first and healthy when alone, nq of these were as slow as `shift`, and 3npq² are slow in
+        two measurements. The estimates are conservative for small matrices:
 
-        * p is estimated from two standard deviations fewer cells than observed.
-        * q is estimated from one cell more than observed, and is at most p.
+        * p is estimated from the observed number of cells minus two standard deviations.
+        * q is estimated from the observed number of cells plus one, and is at most p.
         """
         count, healthy = int(self.measured.sum()), int(self.healthy_alone.sum())
         least_healthy = max(0.0, healthy - 2 * math.sqrt(healthy))
@@ -235,9 +237,9 @@ class Evidence:
         return 3 * least_healthy * min(least_healthy, as_deep) ** 2 / count**2
 
     def likelihood(self, one: Explanation) -> float:
-        """The gain in log likelihood over "no fault", minus the gain of the same number of findings by chance.
+        """The gain in log likelihood over "no fault", minus the gain that the same number of findings has by chance.
 
-        A cell of several findings is as slow as the slowest finding.
+        A cell of several findings is as slow as the slowest of these findings.
         """
         model = np.zeros(self.x.shape)
         for finding, cells in one.found:
@@ -251,7 +253,7 @@ class Evidence:
         )
 
     def strongest(self, open_cells: np.ndarray) -> Explained | None:
-        """The significant hypothesis with the most evidence in the open cells, with its cells; None without any."""
+        """The significant hypothesis with the most evidence in the open cells, with its cells; None if none."""
         return next(self.significant(open_cells), None)
 
     def candidates(self, open_cells: np.ndarray) -> list[tuple[float, int, Family, int]]:
@@ -274,7 +276,7 @@ class Evidence:
         return sorted(candidates, key=lambda item: (item[0], item[1]), reverse=True)
 
     def significant(self, open_cells: np.ndarray) -> Iterator[Explained]:
-        """Yields the significant hypotheses with their cells, the most evidence first."""
+        """Yields the significant hypotheses with their cells, those with the most evidence first."""
         candidates = self.candidates(open_cells)
         known: set[tuple[Family, int]] = set()
         for gain, _, family, group in candidates:
@@ -313,10 +315,10 @@ class Evidence:
     def tested(self, family: Family, group: int, open_cells: np.ndarray) -> tuple[float, np.ndarray, int, int] | None:
         """(shift, cells, number of cells, number of slow cells) of a hypothesis; None if it is not significant.
 
-        * A single cell must be beyond its own tolerance.
-        * The median of several cells must be beyond the joint limit of n cells, and BEYOND of these cells beyond the
-          joint limit of a cell.
-        * AGREE of the cells must be slow, also if cells are included that another finding explains.
+        * A single cell must be slower than its own tolerance allows.
+        * The median of several cells must be beyond the joint limit of n cells. BEYOND of these cells must be beyond
+          the joint limit of one cell.
+        * AGREE of the cells must be slow. The cells that another finding explains count too.
         * A hypothesis with up to LINK_CELLS cells is tested with the better value of each remeasured cell.
         """
         cells = member_cells(family, group) & self.measured

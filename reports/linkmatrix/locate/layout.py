@@ -1,14 +1,14 @@
 """The layout of a matrix: node, adapters, PCIe switch, NUMA node, rail, leaf switch and NVLink domain of each endpoint.
 
 The adapters of a device are the nearest adapters by PCI path. The adapters of host memory are all adapters of its NUMA
-node. These rules reduce the adapters:
+node. These rules exclude adapters:
 
 * An adapter that is down carries no data.
-* If counters contain the bytes of the ranks, adapters without these bytes carry no data.
+* If counters contain the bytes of the ranks, an adapter whose counters lack these bytes carries no data.
 * If one adapter carried all data of a node, it is the adapter of all devices of the node.
 
 If a single adapter remains, it is the adapter of the endpoint ("nic"). Several remaining adapters are one component
-("nics"), and no single adapter of them is flagged.
+("nics"). No single adapter of this component is flagged.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Device = Mapping[str, Any]
 
 
 def part_of(kind: str) -> str:
-    """The component of a kind of hypothesis: "node" for "node_egress" and for "inside"."""
+    """The component of a kind of hypothesis, such as "node" for "node_egress" and for "inside"."""
     both = kind.removesuffix("_egress").removesuffix("_ingress")
     return PART_OF.get(both, both)
 
@@ -58,11 +58,11 @@ class Layout:
     classes: the link class of each cell, rows × columns; -1 for cells that the test case leaves out.
     row_nic, column_nic: the adapter, if the endpoint has a single adapter.
     square: whether rows and columns are the same endpoints.
-    bidirectional: whether a cell is the sum of both directions, so that egress and ingress have the same cells.
+    bidirectional: whether a cell is the sum of both directions. Egress and ingress then have the same cells.
     of_nodes: whether rows and columns are nodes.
     is_local: whether each column is a device that copies within its own memory.
-    parts: {component: its indices}, if known, for "nics" (sets of adapters), "switch", "socket", "leaf", "domain".
-        "domain" exists only if cells between nodes of a domain use NVLink.
+    parts: {component: its indices}, for the known components of "nics" (sets of adapters), "switch", "socket", "leaf"
+    and "domain". "domain" exists only if cells between nodes of a domain use NVLink.
     """
 
     classes: np.ndarray
@@ -90,7 +90,7 @@ class Layout:
         return (of_rows[:, None] == of_columns[None, :]) & (of_rows[:, None] >= 0)
 
     def places(self, kind: str) -> Indices:
-        """The component of each row and column, for a kind of hypothesis."""
+        """(component of each row, component of each column), for a kind of hypothesis."""
         rows, columns = self.classes.shape
         known = {
             "node": (self.row_node, self.column_node),
@@ -199,9 +199,10 @@ def data_adapters(content: Mapping[str, Any], result: Result, devices: Sequence[
 def only_adapter(
     node: str, ports: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]], by: set[str]
 ) -> tuple[str, ...]:
-    """The adapter that carried all data of a node's ranks; () if it is not a single adapter.
+    """The adapter that carried all data of a node's ranks; () if several or unknown adapters did.
 
-    ports: {(node, adapter): its ports}. by: the result of `counted_adapters` for the node.
+    ports: {(node, adapter): its ports}.
+    by: the result of `counted_adapters` for the node.
     """
     known = {name: counter_names(name, of_adapter) for (where, name), of_adapter in ports.items() if where == node}
     carried = [name for name, words in known.items() if words & by]
@@ -209,7 +210,10 @@ def only_adapter(
 
 
 def counted_adapters(result: Result) -> dict[str, set[str]]:
-    """{node: counters with the bytes of its ranks}, for nodes whose counters contain MIN_COUNTED of these bytes."""
+    """{node: names of the counters that contain the bytes of the node's ranks}.
+
+    Contains only nodes whose counters have MIN_COUNTED of these bytes.
+    """
     uses = [one for one in (result.get("others") or {}).get("uses", []) if one["of"] in ("net_out", "net_in")]
     unknown = {one["label"] for one in uses if not (one["counted"] and one["own"] and one.get("by"))}
     unknown |= {
@@ -228,8 +232,8 @@ def counter_names(name: str, ports: Sequence[Mapping[str, Any]]) -> set[str]:
 def adapter_name(names: Sequence[str], device: Device, alone: bool) -> str:
     """The name of a device's adapters: "mlx5_2 of n17", or "mlx5_2, mlx5_3 of n17".
 
-    alone: True: the name of a single adapter, "" for several. False: the name of several adapters, "" for a single
-        adapter.
+    alone: True: the name of a single adapter, or "" if there are several. False: the name of several adapters, or "" if
+    there is a single adapter.
     """
     return f"{', '.join(sorted(names))} of {device['node']}" if names and (len(names) == 1) == alone else ""
 
@@ -251,7 +255,11 @@ def domain(device: Device) -> str:
 
 
 def nvlink_cells(index: np.ndarray, classes: Sequence[str]) -> np.ndarray:
-    """True for cells whose link class is NVLink. index: class of each cell, -1 for none."""
+    """True for cells whose link class is NVLink.
+
+    index: link class of each cell as an index, -1 for none.
+    classes: names of the link classes.
+    """
     return np.isin(index, [at for at, name in enumerate(classes) if name.startswith("NV")])
 
 
@@ -264,8 +272,8 @@ def crosses_nodes(domains: Indices, nodes: Indices, nvlink: np.ndarray) -> bool:
 def switches_of(content: Mapping[str, Any], devices: Sequence[Device]) -> Callable[[Device], str]:
     """Returns a function that returns the name of a device's PCIe switch, "" if unknown.
 
-    A device and an adapter share a switch if the PCI path between them has no host bridge. The switch is named after
-    the first adapter.
+    A device and an adapter share a switch if the PCI path between them has no host bridge. The name of the switch is
+    that of its first adapter.
     """
     labels = {(device["node"], device["pci"]): device["label"] for device in devices if device["pci"]}
     behind: dict[str, str] = {}
@@ -280,8 +288,8 @@ def switches_of(content: Mapping[str, Any], devices: Sequence[Device]) -> Callab
 def rails(devices: Sequence[Device], nic: Components) -> dict[str, int]:
     """{device: index of its rail}. The rail is the position of the device's adapter on its node.
 
-    If the adapter of a device is unknown, the rails are the positions of the devices. In a network of planes, a rail is
-    a plane.
+    If the adapter of a device is unknown, each rail is the position of the device. In a network of planes, a rail is a
+    plane.
     """
     by_nic = all(number >= 0 for number in nic.of.values())
     found: dict[str, int] = {}
@@ -293,7 +301,7 @@ def rails(devices: Sequence[Device], nic: Components) -> dict[str, int]:
 
 
 def subject_masks(kind: str, subject: Subject, layout: Layout) -> Indices:
-    """(True for the rows, True for the columns) of the component of a finding."""
+    """(True for the rows, True for the columns) that belong to the component of a finding."""
     rows, columns = layout.places(kind)
     wanted = subject if isinstance(subject, tuple) else (subject,)
     if part_of(kind) in ("egress", "ingress", "device", "link", "cell", *NVLINKS):

@@ -1,4 +1,4 @@
-"""Lost endpoints: a lost endpoint is reported as lost, and its links are not flagged."""
+"""Lost endpoints. A lost endpoint is reported as lost, and its links are not flagged."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ PARTIAL_KINDS = ("cell", "link", "node_pair", "egress", "ingress")
 class LostEndpoints:
     """The lost endpoints of a matrix.
 
-    why: {row or column: (lost endpoint, reason)}; rows and columns are endpoints or nodes.
+    why: {row or column: (lost endpoint, reason)}. Rows and columns are endpoints or nodes.
     lacking: True for cells without a value.
-    devices: rows and columns whose device was lost.
+    devices: the rows and columns whose device was lost.
     """
 
     content: Mapping[str, Any]
@@ -91,7 +91,7 @@ class LostEndpoints:
         return text + evidence(label, self.content)
 
     def sentences(self, findings: Iterable[Finding]) -> Iterator[str]:
-        """Yields the sentences of the lost endpoints that lack a value and have no finding."""
+        """Yields a sentence for each lost endpoint that has cells without a value and no finding."""
         known = {self.endpoint(one) for one in findings}
         rest = [name for name in self.why if name not in known and (self.lacking & self.cells([name])).any()]
         yield from map(self.sentence, rest[:MOST_NAMED])

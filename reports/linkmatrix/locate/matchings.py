@@ -1,15 +1,15 @@
 """Slow endpoints of sampled matrices, as findings and sentences.
 
-The program decides which endpoints and cells are slow (`Suspicion` in src/measure/suspicion.hpp), and records them. A
-permanent fault of an endpoint slows all its cells in one direction or in both directions.
+The program decides which endpoints and cells are slow (`Suspicion` in src/measure/suspicion.hpp), and records both.
 
-Other slow cells have sentences of their own, because the program attributes slow cells only if chance does not explain
-them:
+A permanent fault of an endpoint slows all its cells in one direction or in both directions. The program attributes slow
+cells to an endpoint only if chance does not explain them. Two situations hide a fault:
 
 * If many endpoints are slow, healthy endpoints often have slow partners.
 * If half of the pairs are slow, the median of concurrent pairs is slow too.
 
-These sentences name the endpoints that were slow with every peer, or the number of slow pairs.
+Slow cells without a slow endpoint therefore have separate sentences. These sentences name the endpoints that were slow
+with every peer, or contain the number of slow pairs.
 """
 
 from collections.abc import Iterator, Sequence, Set
@@ -47,7 +47,11 @@ AGAIN = "measure again with a longer --max-time, or the full matrix of {it} and 
 
 @dataclass(frozen=True)
 class Cells:
-    """The measured cells of a matrix, as flat arrays: indices of row and column, value, and True for slow cells."""
+    """The measured cells of a matrix, as flat arrays.
+
+    rows, columns: indices of row and column.
+    slow: True for slow cells.
+    """
 
     rows: np.ndarray
     columns: np.ndarray
@@ -67,9 +71,9 @@ class Fault:
     endpoint: index of its row.
     direction: "sends", "receives" or "sends and receives".
     shift: median deviation of the speed of its slow cells, as a fraction.
-    slow, cells: numbers of its slow cells and of its cells, before the pause.
-    slow_again, confirmed: numbers of slow matchings and of matchings with this endpoint, after the pause.
-    reproduced: whether the endpoint was slow after the pause too, or was not measured after the pause.
+    slow, cells: number of its slow cells and number of all its cells, before the pause.
+    slow_again, confirmed: number of its slow matchings and number of all its matchings, after the pause.
+    reproduced: whether the endpoint was slow after the pause too. Also true if it was not measured after the pause.
     """
 
     endpoint: int
@@ -83,7 +87,7 @@ class Fault:
 
 
 def measured_cells(result: Result, judged: MatrixVerdict) -> Cells:
-    """The measured cells of a matrix. If the matrix is in memory, without disturbed cells."""
+    """The measured cells of a matrix. For a matrix in memory, disturbed cells are excluded."""
     disturbed = None if judged.whole is None else judged.whole.disturbed
     rows, columns, values = [], [], []
     for block in judged.matrix.blocks():
@@ -99,7 +103,7 @@ def measured_cells(result: Result, judged: MatrixVerdict) -> Cells:
 
 
 def recorded_faults(result: Result, cells: Cells) -> list[Fault]:
-    """The recorded slow endpoints that have at least MIN_SLOW undisturbed slow cells."""
+    """The slow endpoints of a record. An endpoint must have at least MIN_SLOW undisturbed slow cells."""
     found = []
     for one in result["matchings"]["slow_endpoints"]:
         fault = Fault(**{**one, "endpoint": result["rows"].index(one["endpoint"])})
@@ -125,7 +129,7 @@ def sentence(one: Fault, label: str, result: Result) -> str:
 
 
 def fault_sentences(result: Result, judged: MatrixVerdict) -> tuple[list[tuple[Fault, str]], list[str]]:
-    """([(reproduced fault, sentence)], other sentences). judged: the matrix of the result."""
+    """([(reproduced fault, sentence)], other sentences). judged: the verdicts on the matrix of the result."""
     if bottleneck := sampled_matrix.bottleneck_sentence(result):
         return [], [bottleneck]
     cells, labels = measured_cells(result, judged), judged.matrix.rows
@@ -167,7 +171,7 @@ def as_finding(one: Fault, has_node_rows: bool) -> Finding:
 
 
 def confirmed_faults(result: Result, judged: MatrixVerdict) -> list[tuple[str, str]]:
-    """(endpoint, sentence) of the faults that were reproduced after the pause. judged: the matrix of the result."""
+    """(endpoint, sentence) of the faults that were reproduced after the pause. judged: the verdicts on the matrix."""
     return [
         (judged.matrix.rows[one.endpoint], text) for one, text in fault_sentences(result, judged)[0] if one.confirmed
     ]
@@ -176,8 +180,8 @@ def confirmed_faults(result: Result, judged: MatrixVerdict) -> list[tuple[str, s
 class CellEnds(NamedTuple):
     """The two ends of each cell, as numbers below `count`.
 
-    An end is the sending side or the receiving side of an endpoint; sending sides have the lower numbers. The ends of
-    bidirectional cells are endpoints.
+    An end of a cell is the sending side or the receiving side of an endpoint. Sending sides have the lower numbers. The
+    ends of a bidirectional cell are the endpoints themselves.
     """
 
     senders: np.ndarray
@@ -185,20 +189,21 @@ class CellEnds(NamedTuple):
     count: int
 
     def cell_counts(self, cells: np.ndarray) -> np.ndarray:
-        """For each end, its number of cells among `cells`."""
+        """For each end, the number of its cells that are True in `cells`."""
         return sum(np.bincount(side[cells], minlength=self.count) for side in (self.senders, self.receivers))
 
     def cells(self, ends: np.ndarray) -> np.ndarray:
-        """True for the cells of `ends`."""
+        """True for the cells that have one of the ends `ends`."""
         return ends[self.senders] | ends[self.receivers]
 
 
 def slower_than_fastest(logs: np.ndarray, least: float) -> np.ndarray:
     """True for cells that are slower than the fastest cells, by more than noise and by more than `least`.
 
-    logs, least: logarithms. The noise is estimated from the 90 % and 97 % quantiles, which are 1.282 σ and 1.881 σ
-    above the median of a normal distribution. If many cells are near the limit, there are no separate groups of slow
-    and fast cells, and no cell is slow.
+    The noise is estimated from the 90 % and 97 % quantiles. In a normal distribution, these quantiles are 1.282 σ and
+    1.881 σ above the median. If many cells are near the limit, slow and fast cells are not separate groups, and no cell
+    is slow.
+    logs, least: logarithms.
     """
     high, higher = np.quantile(logs, FASTEST)
     sigma = float(higher - high) / (1.8808 - 1.2816)
@@ -209,7 +214,11 @@ def slower_than_fastest(logs: np.ndarray, least: float) -> np.ndarray:
 
 
 def slow_with_every_peer(ends: CellEnds, slow: np.ndarray) -> np.ndarray:
-    """True for ends with only slow cells, of which at least two belong to no such end with more cells."""
+    """True for the ends that explain slow cells, because all of their cells are slow.
+
+    Ends with more cells are taken first. An end is taken only if two or more of its cells are not cells of the ends
+    with more cells.
+    """
     count = ends.cell_counts(np.ones(len(slow), dtype=bool))
     every = (ends.cell_counts(slow) == count) & (count >= MIN_PARTNERS)
     found = np.zeros(ends.count, dtype=bool)
@@ -269,7 +278,7 @@ def unresolved_sentences(
 
 
 def uncertain_sentence(names: Sequence[str], text: str, why: str) -> Iterator[str]:
-    """Yields a sentence if there are names: "n5 was slow with every peer: uncertain, because …; measure again …"."""
+    """Yields a sentence unless `names` is empty: "n5 was slow with every peer: uncertain, because …; measure …"."""
     if names:
         was, it, them = ("was", "it", "it") if len(names) == 1 else ("were", "they", "them")
         who = ", ".join(units.first(list(names)))
@@ -277,7 +286,10 @@ def uncertain_sentence(names: Sequence[str], text: str, why: str) -> Iterator[st
 
 
 def path_sentences(pairs: Sequence[tuple[str, str]], reproduced: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yields sentences about slow pairs whose endpoints are fine with other peers. reproduced: pairs slow again."""
+    """Yields sentences about slow pairs whose endpoints are fine with other peers.
+
+    reproduced: pairs that were slow again.
+    """
     again = [f"{row}->{column}" for row, column in pairs if (row, column) in reproduced]
     if again:
         names = ", ".join(units.first(again))

@@ -10,11 +10,11 @@ from ..judge.verdicts import NEXT_STEPS, WAIT, Verdict
 
 
 class Stage(IntEnum):
-    """How well a fault is confirmed, which decides the next step.
+    """How well a fault is confirmed. The next step depends on the stage.
 
     AGAIN: a single measurement shows the fault. Next: measure again.
-    SWAP: two runs show the fault, or an undisturbed remeasurement. Next: swap the component.
-    REPAIR: a swap has shown whether component or slot is faulty. Next: repair.
+    SWAP: two runs, or an undisturbed remeasurement, show the fault. Next: swap the component.
+    REPAIR: a swap has shown whether the component or the slot is faulty. Next: repair.
     """
 
     AGAIN = 0
@@ -27,7 +27,7 @@ def next_stage(runs: int, remeasured: bool = False, swapped: bool = False) -> St
 
     runs: number of runs that found the fault.
     remeasured: whether the component was slow again when measured alone and undisturbed.
-    swapped: whether a swap has shown whether component or slot is faulty.
+    swapped: whether a swap has shown whether the component or the slot is faulty.
     """
     if swapped:
         return Stage.REPAIR
@@ -204,7 +204,7 @@ BEFORE_ASSESSMENT = (*SLOW, *NEXT, "settings", "changed", "intermittent", "distu
 
 
 class Origin(NamedTuple):
-    """The test of ReFrame that left a record. All fields are "" if the test is unknown.
+    """The ReFrame test that left a record. If the test is unknown, all fields are "".
 
     scheduler: the scheduler of the partition.
     """
@@ -221,5 +221,5 @@ class Origin(NamedTuple):
 
     @property
     def system(self) -> list[str]:
-        """The option --system of linkmatrix's commands, [] without a partition."""
+        """The option --system of linkmatrix's commands; [] if the partition is unknown."""
         return [f"--system={self.partition}"] if self.partition else []

@@ -1,4 +1,4 @@
-"""Slow cells whose cause is the node, not a device: many slow devices, or a drift during the measurement.
+"""Slow cells caused by the node and not by a device: many slow devices, or a drift during the measurement.
 
 p2pBandwidthLatencyTest of the CUDA samples measures row by row. If the clocks of all devices change during the run, the
 first or the last cells are slow. These cells are not compared with the other cells.
@@ -39,7 +39,7 @@ MIN_RATE = 1 / 4  # slope of each half of a drift, as a share of its slope; a st
 def with_node_causes(
     findings: Sequence[Finding], matrix: Matrix, content: Mapping[str, Any], result: Result, lost: float = 0.0
 ) -> list[Finding]:
-    """The findings, with `node_cause` if the node, not a device, is the cause.
+    """The findings. A finding whose cause is the node, not a device, has `node_cause`.
 
     matrix: the matrix of the findings, which may be a submatrix of the result.
     lost: the loss by a drift, see `time_drift`.
@@ -68,9 +68,10 @@ def device_label(finding: Finding, matrix: Matrix) -> str:
 
 
 def slow_alike(losses: Mapping[str, float], compared: int) -> set[str]:
-    """The equally slow devices of a node; empty if these are at most MAX_SHARE of its devices.
+    """The equally slow devices of a node; empty if only MAX_SHARE of its devices or fewer are equally slow.
 
-    losses: {slow device: its loss as a fraction}. compared: number of measured devices of the node.
+    losses: {slow device: its loss as a fraction}.
+    compared: number of measured devices of the node.
     """
     if compared < MIN_DEVICES:
         return set()
@@ -79,9 +80,11 @@ def slow_alike(losses: Mapping[str, float], compared: int) -> set[str]:
 
 
 def time_drift(deviation: np.ndarray, result: Result) -> float:
-    """The fraction that values lose during the measurement; 0 without a drift. deviation: slow is negative.
+    """The fraction that values lose during the measurement; 0 without a drift.
 
-    A drift continues in both halves of the measurement. A step, such as between the devices of two sockets, does not.
+    A drift continues in both halves of the measurement. A step is no drift. Example of a step: the devices of the
+    second socket are slower.
+    deviation: slow is negative.
     """
     if result.get("began") is None:
         return 0.0
@@ -94,7 +97,7 @@ def time_drift(deviation: np.ndarray, result: Result) -> float:
 
 
 def trend(values: np.ndarray) -> float:
-    """The fraction that values lose from the first to the last value; 0 if they do not fall in both halves."""
+    """The fraction that values lose from the first to the last value. 0 if the values do not fall in both halves."""
     ranks = np.argsort(np.argsort(values))
     if np.corrcoef(np.arange(len(values)), ranks)[0, 1] > -MIN_CORRELATION:
         return 0.0
@@ -121,14 +124,14 @@ NEIGHBOURS = 3  # tried boundaries on each side of the best boundary
 
 
 class Drift(NamedTuple):
-    """A drift: the deviations without it, and a sentence."""
+    """A drift. deviation: the deviations without the drift. sentence: the sentence about the drift."""
 
     rest: np.ndarray
     sentence: str
 
 
 def order_drift(content: Mapping[str, Any], result: Result, deviation: np.ndarray) -> Drift | None:
-    """The drift in an imported matrix; None without a drift, or if the order of its cells is unknown."""
+    """The drift in an imported matrix; None without a drift, or if the order of measuring is unknown."""
     if (content.get("imported") or {}).get("program") not in ROW_BY_ROW or deviation.shape[0] != deviation.shape[1]:
         return None
     apply = np.isfinite(deviation) & ~np.eye(len(deviation), dtype=bool)
@@ -145,7 +148,7 @@ def order_drift(content: Mapping[str, Any], result: Result, deviation: np.ndarra
 
 
 def without_columns(values: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """The values minus the deviations of their columns' medians, so that slow receivers do not look like phases."""
+    """The values without the differences between the medians of columns. A slow receiver then looks like no phase."""
     rest = np.array(values)
     for column in np.unique(columns):
         rest[columns == column] -= np.median(values[columns == column]) - np.median(values)
@@ -155,9 +158,12 @@ def without_columns(values: np.ndarray, columns: np.ndarray) -> np.ndarray:
 def two_phases(
     deviation: np.ndarray, values: np.ndarray, places: np.ndarray, rows: np.ndarray, result: Result
 ) -> Drift | None:
-    """The drift of a run whose first or last cells are slow; None without such cells.
+    """The drift of a run whose first cells or last cells are slow; None without a drift.
 
-    values, places, rows: deviation, (row, column) in the record, and row in the program's table, in order of measuring.
+    All arrays are in the order of measuring.
+    values: deviation of each cell.
+    places: (row, column) of each cell in the record.
+    rows: row of each cell in the program's table.
     """
     found = boundary(values)
     if found is None:
@@ -175,9 +181,9 @@ def two_phases(
 
 
 def boundary(values: np.ndarray) -> tuple[int, float] | None:
-    """(index of the second phase, loss of the first phase); None without phases.
+    """(index of the first cell of the second phase, loss of the first phase); None without phases.
 
-    A negative loss: the first is faster.
+    The loss is negative if the first phase is faster.
     """
     count = len(values)
     sizes = np.arange(1, count)
@@ -195,7 +201,7 @@ def boundary(values: np.ndarray) -> tuple[int, float] | None:
 
 
 def phases(first: np.ndarray, last: np.ndarray) -> list[tuple[float, float]]:
-    """[(share of misfits, loss of the first phase)] if one part is a slow phase and one a fast phase; [] otherwise."""
+    """[(share of misfits, loss of the first phase)] if one part is slow and the other part is fast; [] otherwise."""
     difference = float(np.median(last) - np.median(first))
     slow, fast = (first, last) if difference > 0 else (last, first)
     middle = (np.median(slow) + np.median(fast)) / 2
@@ -210,13 +216,14 @@ def phases(first: np.ndarray, last: np.ndarray) -> list[tuple[float, float]]:
 
 
 def are_slow_senders(rows: np.ndarray, slow: np.ndarray) -> bool:
-    """Whether slow devices, not a drift, explain the slow cells.
+    """Whether slow devices, and not a drift, explain the slow cells.
 
-    * A single slow row, with a cell of another row, is a device that is slow in both directions.
-    * Half of the rows are the senders of a socket.
+    * A single slow row with a slow cell of another row is a device that is slow in both directions.
+    * If the slow cells are half of the rows, these rows are the senders of a socket.
 
     Two devices that are slow in both directions would have slow cells in both phases.
-    rows: row of each cell. slow: True for slow cells. Both in order of measuring.
+    rows: row of each cell, in order of measuring.
+    slow: True for slow cells, in order of measuring.
     """
     labels = np.unique(rows)
     slow_share = np.array([slow[rows == row].mean() for row in labels])
@@ -229,9 +236,9 @@ def are_slow_senders(rows: np.ndarray, slow: np.ndarray) -> bool:
 
 
 def is_contradicted(deviation: np.ndarray, slow: np.ndarray, fast: np.ndarray, result: Result) -> bool:
-    """Whether most pairs that are slow in one phase are fast in the other phase, in a bidirectional matrix.
+    """Whether most pairs that are slow in one phase are fast in the other phase. False for a unidirectional matrix.
 
-    Only a bidirectional matrix measures each pair twice. False for all other matrices.
+    Only a bidirectional matrix measures each pair twice.
     slow, fast: (row, column) of the cells of each phase.
     """
     if result["metric"] != "bidirectional":
@@ -246,7 +253,7 @@ def is_contradicted(deviation: np.ndarray, slow: np.ndarray, fast: np.ndarray, r
 
 
 def ramp(deviation: np.ndarray, values: np.ndarray, places: np.ndarray) -> Drift | None:
-    """The drift of a run whose cells become steadily slower or faster; None without such a drift."""
+    """The drift of a run whose cells become steadily slower or steadily faster; None without a drift."""
     for order, word in ((values, "worse"), (values[::-1], "better")):
         lost = trend(order)
         if lost < MIN_LOSS:

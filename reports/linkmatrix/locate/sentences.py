@@ -1,6 +1,6 @@
 """The sentences of findings: component, deviation, cells, and what to check.
 
-A sentence contains "all cells", "every peer" or "fine" only if each of these cells was measured and agrees.
+The words "all cells", "every peer" and "fine" appear only if each of these cells was measured and agrees.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Words(NamedTuple):
 
     head: the component, before the deviation: "gpu3 sends".
     every: added if every cell of the component is slow: " to every peer".
-    tail: added if the cells that would also be slow with another cause are fine: ", receives fine".
+    tail: added if the cells that another cause would slow are fine: ", receives fine".
     suspect: the advice: "check its egress".
     cells: names the component's cells in other sentences, after the word "cells": "that gpu3 sends".
     """
@@ -143,7 +143,7 @@ LOCAL_COPIES = Words("{who} copies within its own memory", "", "", ITSELF, "of {
 
 
 def words_of(kind: str, names: Names) -> Words:
-    """The words of a kind of finding. Copies inside devices have words of their own."""
+    """The words of a kind of finding. Copies inside devices have different words."""
     return LOCAL_COPIES if kind == "ingress" and [*names.classes] == ["LOCAL"] else WORDS[kind]
 
 
@@ -185,9 +185,9 @@ def all_cells_agree(one: Finding, seen: Deviations) -> bool:
 
 
 def other_cells_fine(one: Finding, seen: Deviations, layout: Layout) -> bool:
-    """Whether the cells that another cause would make slow were all measured and are within their limits.
+    """Whether the cells that another cause would slow were all measured and are within their limits.
 
-    For an egress these are the cells that the endpoint receives. For the links of a device: its cells to other nodes.
+    For an egress: the cells that the endpoint receives. For the links of a device: its cells to other nodes.
     """
     if seen.part:
         return False
@@ -228,7 +228,7 @@ def sentence(
 
 
 def or_else(one: Finding, names: Names) -> str:
-    """A sentence about other components that explain the same cells, and how to distinguish them; "" without any."""
+    """A sentence about the other components that explain the same cells, and how to decide; "" if there are none."""
     if not one.equivalent:
         return ""
     others = [
@@ -238,9 +238,10 @@ def or_else(one: Finding, names: Names) -> str:
 
 
 def evidence(who: str, content: Mapping[str, Any]) -> str:
-    """A sentence about error counters of a component that rose; "" without any.
+    """A sentence about the error counters of a component that rose; "" if none rose.
 
-    who: the component's name: "n1:gpu3", "mlx5_0 of n1" (all its ports), or a node (all its devices).
+    who: the name of a device ("n1:gpu3"), an adapter ("mlx5_0 of n1") or a node. All ports of an adapter count. All
+    devices of a node count.
     """
     words = {*who.replace("->", " ").replace(",", " ").split()}
 

@@ -45,7 +45,7 @@ class Bottleneck:
     groups: indices of the nodes of each group, the smallest group first.
     between: True for measured cells between two groups; rows × columns.
     shift: the median deviation of these cells, as a fraction.
-    again, fine: numbers of these cells that were remeasured alone, and that were healthy alone.
+    again, fine: number of these cells that were remeasured alone; number of remeasured cells that were healthy.
     """
 
     groups: tuple[tuple[int, ...], ...]
@@ -58,10 +58,9 @@ class Bottleneck:
 def bottleneck(
     found: Sequence[Finding], deviation: np.ndarray, limit: np.ndarray, layout: Layout, alone: np.ndarray | None
 ) -> Bottleneck | None:
-    """The bottleneck between groups of nodes, or None.
+    """The bottleneck between groups of nodes. None if one finding or a finding about a shared component is enough.
 
-    None also if one finding, or a finding about a shared component, explains the slow cells. deviation, limit, alone:
-    see `search`.
+    deviation, limit, alone: see `search`.
     """
     if len(found) < 2 or not layout.has_nodes or any(one.kind in SHARED for one in found):
         return None
@@ -92,9 +91,9 @@ def bottleneck(
 
 
 def allowed_deviation(found: Sequence[Finding], limit: np.ndarray) -> np.ndarray:
-    """The allowed deviation of each cell as a logarithm: its limit, or half of the findings' median loss if smaller.
+    """The allowed deviation of each cell as a logarithm: its limit or half of the findings' median loss, if smaller.
 
-    A limit alone is too large for many cells: of cells that are 5 % slow, every other cell is inside a limit of 5 %.
+    A limit alone is too large for many cells. Example: of cells that are 5 % slow, half are inside a limit of 5 %.
     """
     shifts = [-np.log1p(one.shift) for one in found if not one.missing]
     return np.minimum(np.log1p(np.nan_to_num(limit)), np.median(shifts) / 2 if shifts else np.inf)
@@ -103,7 +102,7 @@ def allowed_deviation(found: Sequence[Finding], limit: np.ndarray) -> np.ndarray
 def alike_nodes(found: Sequence[Finding], deviation: np.ndarray, layout: Layout, names: Names) -> list[str]:
     """A sentence if equally slow nodes may share an unknown leaf switch; [] otherwise.
 
-    The cells among these nodes are as slow as their other cells.
+    The cells among these nodes must be as slow as their cells to other nodes.
     """
     whole = {one.subject: one.shift for one in found if one.kind == "node" and not one.missing}
     if not layout.has_nodes or "leaf" in names.parts:
@@ -128,7 +127,7 @@ def alike_nodes(found: Sequence[Finding], deviation: np.ndarray, layout: Layout,
 
 
 def slow_pairs(row: np.ndarray, column: np.ndarray, slow: np.ndarray, count: int) -> np.ndarray:
-    """True for pairs of nodes with mostly slow cells in a direction; count × count. row, column: nodes of each cell."""
+    """True for pairs of nodes with mostly slow cells in a direction; nodes × nodes. row, column: nodes of cells."""
     low, high = np.minimum(row, column), np.maximum(row, column)
     cells, bad = (np.bincount(low * count + high, weights, count * count) for weights in (None, slow.astype(float)))
     found = ((cells > 0) & (bad >= AGREE * cells)).reshape(count, count)
@@ -136,7 +135,10 @@ def slow_pairs(row: np.ndarray, column: np.ndarray, slow: np.ndarray, count: int
 
 
 def components(joined: np.ndarray, nodes: np.ndarray) -> np.ndarray:
-    """The number of each node's group, -1 outside `nodes`. joined: True for pairs in the same group; nodes × nodes."""
+    """The number of each node's group; -1 for nodes that are not in `nodes`.
+
+    joined: True for pairs of nodes in the same group; nodes × nodes.
+    """
     group, number = np.full(len(joined), -1), 0
     for start in nodes.tolist():
         if group[start] >= 0:
@@ -153,7 +155,7 @@ def components(joined: np.ndarray, nodes: np.ndarray) -> np.ndarray:
 
 
 def mostly_slow(is_slow: np.ndarray, is_measured: np.ndarray, nodes: np.ndarray) -> np.ndarray:
-    """The group of each node: 0 for nodes whose pairs are mostly slow, 1 for other nodes, -1 outside `nodes`.
+    """The group of each node: 0 if most of its pairs are slow, otherwise 1; -1 for nodes that are not in `nodes`.
 
     An uplink with missing lines is not full in every round. Fast pairs then connect its nodes to other nodes, and
     `components` finds no groups. If the pairs among the slow nodes were not measured, all groups are -1.
@@ -198,8 +200,8 @@ MIN_SIGMAS = 5  # deviation of a named switch, in σ of the switches
 class Sharing:
     """The speeds between leaf switches while all nodes send, as logarithmic deviations (slow is negative).
 
-    inside: {switch: median of the cells between nodes of the switch}.
-    best: {switch: median of the cells to another switch, for the switch with the best median}.
+    inside: {switch: median of the cells between its own nodes}.
+    best: {switch: median of the cells to one other switch}. The other switch is that with the best median.
     crossing: True for cells between two switches; rows × columns.
     """
 
@@ -209,7 +211,7 @@ class Sharing:
 
     @property
     def losses(self) -> dict[int, float]:
-        """{switch: speed to other switches relative to the speed inside, as a logarithm; slow is negative}."""
+        """{switch: speed to other switches compared with the speed inside, as a logarithm; slow is negative}."""
         usual = float(np.median(list(self.inside.values())))
         return {leaf: best - self.inside.get(leaf, usual) for leaf, best in self.best.items()}
 
@@ -247,9 +249,9 @@ class Sharing:
 
 
 def uplink_sharing(deviation: np.ndarray, layout: Layout, result: Result, alone: np.ndarray | None) -> Sharing | None:
-    """The speeds between leaf switches.
+    """The speeds between leaf switches. None if the switches are unknown or too few, or if nothing is shared.
 
-    None if the switches are unknown or too few, or if the cells are equally slow when measured alone.
+    Nothing is shared if the cells between switches are equally slow alone.
     alone: deviations of the cells that were remeasured alone, NaN for other cells.
     """
     leaf = layout.parts.get("leaf")
@@ -287,7 +289,7 @@ def is_slow_alone(crossing: np.ndarray, deviation: np.ndarray, alone: np.ndarray
 
 
 def without_uplink_links(found: Sequence[Finding], layout: Layout) -> list[Finding]:
-    """The findings without links that are slow only because of a faulty uplink."""
+    """The findings, without links whose only cause is a faulty uplink."""
     leaf = layout.parts["leaf"]
     uplinks = {one.subject: one.shift for one in found if one.kind == "uplink"}
 
@@ -303,15 +305,13 @@ def without_uplink_links(found: Sequence[Finding], layout: Layout) -> list[Findi
 def narrow_uplinks(
     one: Sharing, seen: Deviations, layout: Layout, reached: np.ndarray, alone: np.ndarray | None
 ) -> tuple[list[Finding], np.ndarray]:
-    """(findings about narrow uplinks, True for the cells that they explain).
+    """(findings about narrow uplinks, True for the cells that these findings explain).
 
-    An uplink explains a cell if one of these is true:
-
-    * The cell is not slower than the uplink, except by SPREAD.
-    * The value of the cell is like the median value of the uplink's cells, and the cell is not slow alone. Such a cell
-      shared a round with cells of other slow uplinks.
-
-    reached: logarithms of the values of cells, larger is better. alone: see `uplink_sharing`.
+    An uplink explains a cell if the cell is not slower than the uplink, except by SPREAD. An uplink also explains a
+    cell whose value is like the median value of the uplink's cells, if the cell is not slow alone. Such a cell shared a
+    round with cells of other slow uplinks.
+    reached: logarithms of the values of cells, larger is better.
+    alone: see `uplink_sharing`.
     """
     slow_alone = np.zeros(one.crossing.shape, dtype=bool)
     if alone is not None:
