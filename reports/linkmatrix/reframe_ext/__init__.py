@@ -1,7 +1,8 @@
-"""Extensions of ReFrame's schedulers, registered as `linkmatrix_slurm` and so on. No code changes ReFrame itself.
+"""Extensions of ReFrame's schedulers, registered as `linkmatrix_slurm` and so on. The code of ReFrame stays unchanged.
 
-System files contain the names of ReFrame's schedulers. `config/settings.py` replaces each name by the name of its
-extension. A system in another file (`reframe -C site.py -C config/settings.py`) calls `scheduler`:
+System files contain the names of ReFrame's schedulers, such as "slurm". `config/settings.py` replaces each name by the
+name of the extension. A system file that is not in `config/systems` (`reframe -C site.py -C config/settings.py`) must
+call `scheduler`:
 
     from linkmatrix import reframe_ext
 
@@ -28,9 +29,9 @@ TESTED = ("4.10", "4.11")  # versions of ReFrame
 
 
 def scheduler(name: str) -> str:
-    """Registers the extension of one of ReFrame's schedulers, and returns its name, such as "linkmatrix_slurm".
+    """Registers the extension of a ReFrame scheduler. Returns the name of the extension, such as "linkmatrix_slurm".
 
-    Returns the same name for a scheduler without an extension, such as "local".
+    A scheduler without an extension, such as "local", keeps its name.
     """
     if name not in EXTENDED:
         return name
@@ -39,14 +40,14 @@ def scheduler(name: str) -> str:
 
 
 def reframe_name(name: str) -> str:
-    """ReFrame's name of a scheduler or of its extension: "slurm" for "slurm" and "linkmatrix_slurm"."""
+    """ReFrame's name of a scheduler, such as "slurm" for "linkmatrix_slurm". Other names are returned unchanged."""
     return name.removeprefix(EXTENSION)
 
 
 def extend_schedulers(system: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of a system of ReFrame's configuration, with extended schedulers.
+    """A copy of a system of ReFrame's configuration, whose partitions use the extended schedulers.
 
-    `extras["scheduler"]` of a partition contains the original name of its scheduler.
+    `extras["scheduler"]` of each partition contains ReFrame's name of the scheduler.
     """
     partitions = [
         {
@@ -61,7 +62,10 @@ def extend_schedulers(system: Mapping[str, Any]) -> dict[str, Any]:
 
 @functools.cache
 def warn_of_plain_scheduler(partition: str, name: str) -> None:
-    """Prints a warning, once per partition, if the scheduler `name` of the partition should be extended but is not."""
+    """Prints a warning, once per partition, if the partition uses a ReFrame scheduler that has an extension.
+
+    name: the scheduler of the partition.
+    """
     if name in EXTENDED:
         from reframe.core.logging import getlogger
 

@@ -1,4 +1,4 @@
-"""Grid Engine, with limited waits. ReFrame waits forever for a job that cannot begin or is in the error state."""
+"""Grid Engine, with limited waits. ReFrame waits forever for a job that cannot begin, or that is in the error state."""
 
 from typing import ClassVar
 

@@ -1,10 +1,8 @@
-"""PBS and Torque, with limited waits.
+"""PBS and Torque. These extensions limit waits, and avoid these defects of ReFrame's schedulers:
 
-ReFrame's schedulers have these defects:
-
-* They wait forever for the output of a job that was deleted in the queue, and for a job whose node is lost.
+* ReFrame waits forever for a job whose node is lost, and for the output of a job that was deleted in the queue.
 * `pbspro` ends the session if a job was deleted in the queue.
-* They end the session after one failure or one unreadable answer of `qstat`, and leave their jobs in the queue.
+* After one failure or one unreadable answer of `qstat`, ReFrame ends the session and leaves its jobs in the queue.
 """
 
 import re
@@ -28,7 +26,12 @@ NO_ANSWER = (*NO_JSON, ReframeError, OSError, SyntaxError, AttributeError)
 
 
 class Phase(NamedTuple):
-    """A phase of a job. deleted: whether ReFrame is deleting the job. since: the time when the phase began."""
+    """A phase of a job.
+
+    state: the scheduler's state of the job.
+    deleted: whether ReFrame has asked the scheduler to delete the job.
+    since: the time when the phase began.
+    """
 
     state: str | None
     deleted: bool
@@ -41,7 +44,7 @@ def printable(error: Exception) -> str:
 
 
 class BoundedWaits(PbsJobScheduler):
-    """A scheduler that gives up overdue jobs, and reports why jobs wait."""
+    """A scheduler that gives up jobs after a maximum time, and reports why jobs wait."""
 
     #: maximum seconds from the time limit of a job to its end, and from its end to its output
     GRACE_SECONDS = 120
@@ -57,7 +60,7 @@ class BoundedWaits(PbsJobScheduler):
         self.unanswered = Unanswered()
 
     def poll(self, *jobs: Job | None) -> None:
-        """Updates jobs as ReFrame does, then gives up overdue jobs. The next poll repeats an unanswered query."""
+        """Updates the states of jobs, and gives up overdue jobs. An unanswered query is repeated at the next poll."""
         given = [job for job in jobs if job is not None]
         try:
             self.query(given)
@@ -75,24 +78,30 @@ class BoundedWaits(PbsJobScheduler):
                 self.check_wait(job, time.time())
 
     def query(self, jobs: list[Job]) -> None:
-        """Updates jobs as ReFrame does. Raises one of NO_ANSWER."""
+        """Asks the scheduler for the states of jobs, with ReFrame's method. Raises an error of NO_ANSWER."""
         super().poll(*jobs)
 
     def retry_or_give_up(self, job: Job, error: str, now: float) -> None:
-        """Prints a message about the missing answer, and gives up the job after SILENCE_SECONDS without an answer."""
+        """Handles a query without a readable answer. Gives up the job after SILENCE_SECONDS.
+
+        error: a description of the failed query.
+        """
         limit = self.SILENCE_SECONDS
         if self.unanswered.is_overdue(job, "no readable answer", error, limit, now) and not self.finished(job):
             self.give_up(job, f"the scheduler has given no readable answer for {limit / 60:g} min: {error}")
 
     def check_wait(self, job: Job, now: float) -> None:
-        """Updates the reason why an unfinished job waits, and gives up an overdue job."""
+        """Checks an unfinished job. If the job waits, updates the reason. If the job is overdue, gives up the job."""
         if job.state in QUEUED:
             self.end_pending(job, now)
         if reason := self.overdue_reason(job, now):
             self.give_up(job, reason)
 
     def end_pending(self, job: Job, now: float) -> None:
-        """Deletes a job that can never begin. If ReFrame deleted the job, adds the scheduler's reason to the error."""
+        """Handles a waiting job. If the job can never begin, deletes the job.
+
+        If ReFrame has already deleted the job, adds the scheduler's reason to the error of the job.
+        """
         if not job.exception and self.reasons.is_query_due(job, now):
             self.reasons.note(job, self.pending_reason(job), now)
         reason = self.reasons.last(job)
@@ -115,7 +124,7 @@ class BoundedWaits(PbsJobScheduler):
         return re.sub(r"\n\t", "", found[1]).strip().removeprefix("Not Running: ") if found else ""
 
     def overdue_reason(self, job: Job, now: float) -> str:
-        """The reason to give up an unfinished job; "" if the job is not overdue."""
+        """Why an unfinished job must be given up; "" if the job is not overdue."""
         state, deleted = job.state, job.exception
         phase = self.phases.get(job.jobid)
         if phase is None or (phase.state, phase.deleted) != (state, bool(deleted)):
@@ -136,7 +145,7 @@ class BoundedWaits(PbsJobScheduler):
         return ""
 
     def give_up(self, job: Job, reason: str) -> None:
-        """Deletes a job, and marks the job as completed with an error, even if the deletion fails."""
+        """Deletes a job, and marks the job as completed with an error. The job is marked even if the deletion fails."""
         try:
             if job.state != "COMPLETED":
                 self.cancel(job)
@@ -161,9 +170,9 @@ class PbsPro(BoundedWaits, PbsProJobScheduler):
     """PBS, polled by `qstat -xf -F json`."""
 
     def query(self, jobs: list[Job]) -> None:
-        """Polls each job in its own query, because OpenPBS reports only the first of several jobs in JSON.
+        """Asks for each job in a separate query, because OpenPBS's JSON contains only the first of several jobs.
 
-        OpenPBS prints invalid JSON for some environment variables of jobs. Such a job is polled by `qstat -f`.
+        For some environment variables of a job, OpenPBS prints invalid JSON. Such a job is polled by `qstat -f`.
         """
         for job in jobs:
             try:

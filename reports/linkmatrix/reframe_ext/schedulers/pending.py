@@ -1,8 +1,8 @@
 """Reasons why jobs wait in a queue.
 
-ReFrame waits without a message, and then reports that the job did not begin in time. This package prints the reason
-within a minute, and adds the reason to the error. It cancels a job with a permanent reason, for example if the account
-may not use the partition.
+ReFrame waits without a message, and then reports only that the job did not begin in time. This package prints the
+scheduler's reason within a minute, and adds the reason to the error. If the reason is permanent, this package cancels
+the job. For example, the account may not use the partition.
 """
 
 import re
@@ -62,26 +62,32 @@ REJECTED = {
 
 
 def rejected(error: str) -> str:
-    """The error of a rejected submission, with the remedy behind the scheduler's reason if the remedy is known."""
+    """The scheduler's error about a rejected submission. If the remedy is known, the remedy follows in parentheses."""
     for pattern, remedy in REJECTED.items():
         error = re.sub(f"(?m)^.*{pattern}.*$", lambda found, remedy=remedy: f"{found[0]} ({remedy})", error, count=1)
     return error
 
 
 def explained(reason: str, cause: str = "") -> str:
-    """The scheduler's reason with its meaning in parentheses, if known. cause: replaces the general meaning."""
+    """The scheduler's reason, followed by its meaning in parentheses if the meaning is known.
+
+    cause: a meaning for this job, used instead of the general meaning.
+    """
     meanings = {**PERMANENT, **TEMPORARY}.items()
     meaning = cause or next((words for pattern, words in meanings if re.match(pattern, reason)), "")
     return f"{reason} ({meaning})" if meaning else reason
 
 
 def is_permanent(reason: str) -> bool:
-    """Whether a job with this reason waits forever."""
+    """Whether a job with this reason can never begin."""
     return any(re.match(pattern, reason) for pattern in PERMANENT)
 
 
 def duration(seconds: float | None) -> str:
-    """The maximum waiting time in words, such as "8 h (max_pending_time)". seconds: None for no maximum."""
+    """The value of max_pending_time as text, such as "8 h (max_pending_time)".
+
+    seconds: None if max_pending_time is not set.
+    """
     if not seconds:
         return "any time: max_pending_time is not set"
     unit = next((one for one in ((3600, "h"), (60, "min")) if seconds % one[0] == 0), (1, "s"))
@@ -89,11 +95,11 @@ def duration(seconds: float | None) -> str:
 
 
 class Reasons:
-    """The reasons of waiting jobs, by job ID.
+    """The scheduler's reasons why jobs wait. Each dictionary has the job ID as key.
 
     asked: the time of the last query.
-    known: the scheduler's last reason.
-    causes: why a job with a temporary reason waits forever; "" if the job may begin.
+    known: the last reason.
+    causes: a sentence why the job can never begin, although its reason is usually temporary; "" if the job may begin.
     """
 
     def __init__(self) -> None:
@@ -102,24 +108,27 @@ class Reasons:
         self.causes: dict[str, str] = {}
 
     def last(self, job: Job) -> str:
-        """The last known reason of a job; "" without a known reason."""
+        """The last known reason why a job waits; "" if unknown."""
         return self.known.get(job.jobid, "")
 
     def explained(self, job: Job) -> str:
-        """The last known reason of a job, with its meaning."""
+        """The last known reason why a job waits, with its meaning."""
         return explained(self.last(job), self.causes.get(job.jobid, ""))
 
     def is_permanent(self, job: Job) -> bool:
-        """Whether a job can never begin."""
+        """Whether the job can never begin."""
         return is_permanent(self.last(job)) or bool(self.causes.get(job.jobid))
 
     def is_query_due(self, job: Job, now: float) -> bool:
-        """Whether it is time to query the reason of a waiting job."""
+        """Whether the scheduler should be asked now why a job waits."""
         asked = self.asked.get(job.jobid)
         return now >= (job.submit_time + FIRST_QUERY if asked is None else asked + NEXT_QUERY)
 
     def note(self, job: Job, reason: str, now: float, cause: str = "") -> None:
-        """Stores the scheduler's reason, and prints a new reason. cause: an entry of `causes`."""
+        """Stores the scheduler's reason why a job waits. Prints the reason if the reason has changed.
+
+        cause: the entry for `causes`.
+        """
         reason, cause = clean(reason), clean(cause)
         before = self.last(job), self.causes.get(job.jobid, "")
         self.asked[job.jobid], self.causes[job.jobid] = now, cause
@@ -130,12 +139,15 @@ class Reasons:
 
 
 class Unanswered(dict[str, tuple[str, float]]):
-    """{job ID: (reason, time of the first query)} of jobs whose state the scheduler does not report."""
+    """Jobs whose state the scheduler does not report: {job ID: (reason, time of the first unanswered query)}."""
 
     def is_overdue(self, job: Job, reason: str, detail: str, limit: float, now: float) -> bool:
-        """Stores an unanswered query, and prints a new reason. Returns whether `limit` seconds have passed.
+        """Stores an unanswered query. Prints the reason if the reason has changed.
 
-        reason: why the state is unknown. detail: further words for the message. now: the present time in seconds.
+        Returns whether the queries have been unanswered for at least `limit` seconds.
+        reason: why the state is unknown.
+        detail: further text for the message.
+        now: the present time in seconds.
         """
         if job.jobid not in self or self[job.jobid][0] != reason:
             self[job.jobid] = reason, now

@@ -1,4 +1,4 @@
-"""Slurm, with limited waits for daemons that do not answer, lost jobs and preempted jobs.
+"""Slurm. These extensions limit waits for daemons that do not answer, for lost jobs and for preempted jobs.
 
 | case | ReFrame | this module |
 |---|---|---|
@@ -45,7 +45,7 @@ OTHER_LINE = re.compile(rf"^(?!{ROW.pattern}|CLUSTER: |\s*$).", re.MULTILINE)
 
 
 def job_states(job: Job) -> list[str]:
-    """The states of a job: one state per part of an array or heterogeneous job, otherwise one state."""
+    """The states of a job. An array job or heterogeneous job has one state per part."""
     return (job.state or "").split(",")
 
 
@@ -55,14 +55,14 @@ def has_ended(job: Job) -> bool:
 
 
 def last_line(error: Exception) -> str:
-    """The last line that a failed command printed."""
+    """The last line that the failed command printed."""
     lines = str(getattr(error, "stderr", "") or error).strip().splitlines()
     return clean(lines[-1]).strip() if lines else "the command printed nothing"
 
 
 @register_scheduler("linkmatrix_slurm")
 class Slurm(SlurmJobScheduler):
-    """Slurm with accounting. The controller reports the states that `sacct` does not report."""
+    """Slurm with accounting. If `sacct` does not report a job, the controller reports the state of the job."""
 
     #: maximum time without an answer; a restart or upgrade of the daemons takes less
     SILENCE_SECONDS = 1800
@@ -79,16 +79,16 @@ class Slurm(SlurmJobScheduler):
         self.confirmed: dict[str, float] = {}  # {job ID: time of the controller's last report}
 
     def make_job(self, *args: Any, **keywords: Any) -> SlurmJob:
-        """Creates a job, as ReFrame's `make_job`."""
+        """Creates a job that expands its node list only once. Other properties are as in ReFrame's `make_job`."""
         if self._multi_clusters:
             access = keywords.get("sched_access") or []
             keywords["sched_access"] = [*access, f"-M {','.join(self._multi_clusters)}"]
         return SlurmJob(*args, **keywords)
 
     def emit_preamble(self, job: Job) -> list[str]:
-        """The options of a job in its script. An exclusive job requests all memory of its nodes.
+        """The #SBATCH lines of a job script. ReFrame's lines, and --mem=0 for an exclusive job, to request all memory.
 
-        With --exclusive alone, Slurm gives a job all processors and GPUs, but only the default memory (sbatch(1)).
+        With --exclusive alone, Slurm gives the job all processors and GPUs, but only the default memory (sbatch(1)).
         """
         lines: list[str] = super().emit_preamble(job)
         options = [*job.sched_access, *job.options, *job.cli_options]
@@ -102,7 +102,7 @@ class Slurm(SlurmJobScheduler):
         return job.state == LOST or has_ended(job)
 
     def poll(self, *jobs: Job | None) -> None:
-        """Updates jobs from accounting, and from the controller if accounting does not report a job."""
+        """Updates the states of jobs from accounting. Asks the controller about jobs that accounting omits."""
         given = [job for job in jobs if job is not None]
         if not given:
             return
@@ -125,13 +125,13 @@ class Slurm(SlurmJobScheduler):
         self.end_pending(given, now)
 
     def needs_confirmation(self, job: Job, now: float) -> bool:
-        """Whether the controller must confirm the state of an unfinished job."""
+        """Whether the controller must confirm the state that accounting reports for an unfinished job."""
         return not has_ended(job) and now - self.confirmed.get(job.jobid, job.submit_time) >= self.CONFIRMED_SECONDS
 
     def query_controller(self, jobs: list[Job]) -> dict[str, tuple[str, str]] | None:
-        """{job ID: (states, nodes)} from squeue, including jobs that ended recently.
+        """Asks squeue for the states of jobs: {job ID: (states, nodes)}. Jobs that ended recently are included.
 
-        Returns None if squeue does not answer, or prints an unknown line and not all jobs.
+        Returns None if squeue does not answer. Also returns None if jobs are missing and squeue prints an unknown line.
         """
         numbers = ",".join(job.jobid for job in jobs)
         command = f'{self._squeue} -h -t all -j {numbers} -o "%i|%T|%N|"'
@@ -152,16 +152,16 @@ class Slurm(SlurmJobScheduler):
         }
 
     def update_requeued(self, preempted: list[Job]) -> None:
-        """Sets the controller's states of preempted jobs, because the controller may have requeued a preempted job."""
+        """Asks the controller for the states of preempted jobs, because the controller may have requeued the jobs."""
         reported = (self.query_controller(preempted) if preempted else None) or {}
         for job in preempted:
             job._state, job._nodespec = reported.get(job.jobid, (job.state, job._nodespec))
 
     def update_from_controller(self, jobs: list[Job], accounting: str, now: float) -> None:
-        """Sets the states of jobs to the states that the controller reports.
+        """Updates the states of jobs from the controller.
 
-        A job that the controller does not report for too long is given up: its state becomes LOST.
-        accounting: a sentence about the answer of accounting, for the error message of such a job.
+        If the controller does not report a job for too long, the job is given up and its state becomes LOST.
+        accounting: a sentence about the answer of accounting, for the error message of a lost job.
         """
         jobs = [job for job in jobs if job.state != LOST]
         if not jobs:
@@ -180,11 +180,15 @@ class Slurm(SlurmJobScheduler):
                 self.update_unknown(job, accounting, now)
 
     def update_unknown(self, job: Job, accounting: str, now: float) -> None:
-        """Updates a job that the controller does not know."""
+        """Handles a job that the controller does not know."""
         self.retry_or_give_up(job, UNKNOWN_JOB, accounting, now)
 
     def retry_or_give_up(self, job: Job, reason: str, accounting: str, now: float) -> None:
-        """Gives up a job whose state has been unknown for too long. reason: SILENT or UNKNOWN_JOB."""
+        """Handles a job whose state is unknown. Gives up the job if the state has been unknown for too long.
+
+        reason: SILENT or UNKNOWN_JOB.
+        accounting: a sentence about the answer of accounting, for the error message.
+        """
         limit = self.SILENCE_SECONDS if reason == SILENT else self.UNKNOWN_SECONDS
         if not self.unanswered.is_overdue(job, reason, accounting, limit, now):
             return
@@ -197,9 +201,9 @@ class Slurm(SlurmJobScheduler):
             )
 
     def end_pending(self, jobs: list[Job], now: float) -> None:
-        """Prints why jobs wait. Cancels jobs that can never begin or have waited too long.
+        """Prints why jobs wait. Cancels jobs that can never begin, and jobs that have waited too long.
 
-        Requeued and suspended jobs are included, because they may wait forever.
+        The function includes requeued and suspended jobs, because these jobs may wait forever too.
         """
         waiting = [job for job in jobs if {*job_states(job)} & (QUEUED | STOPPED) and not job.is_cancelling]
         due = [job for job in waiting if self.reasons.is_query_due(job, now)]
@@ -214,7 +218,7 @@ class Slurm(SlurmJobScheduler):
                     job._exception = JobBlockedError(reason, job.jobid)
 
     def pending_reasons(self, jobs: list[Job]) -> dict[str, str]:
-        """{job ID: reason} from squeue, without jobs that are unknown or have no reason."""
+        """Asks squeue why jobs wait: {job ID: reason}. Jobs without a reason are left out."""
         numbers = ",".join(job.jobid for job in jobs)
         try:
             done = osext.run_command(f'{self._squeue} -h -j {numbers} -o "%i|%r"', log=False, timeout=QUERY_SECONDS)
@@ -225,7 +229,7 @@ class Slurm(SlurmJobScheduler):
         return {number: reason for number, reason in reasons.items() if reason not in ("", "None")}
 
     def permanent_cause(self, job: Job, reason: str) -> str:
-        """The cause why a job with a temporary reason waits forever; "" if the job may begin.
+        """A sentence why a job can never begin, although its reason is usually temporary; "" if the job may begin.
 
         Limits are queried once per reason. Nodes are queried each time, because a node may be drained later.
         """
@@ -235,14 +239,14 @@ class Slurm(SlurmJobScheduler):
 
     @staticmethod
     def query(command: str) -> str:
-        """The standard output of a command; "" without an answer."""
+        """Runs a command, and returns its standard output; "" if the command fails."""
         try:
             return str(osext.run_command(command, log=False, timeout=QUERY_SECONDS).stdout)
         except (OSError, ReframeError):
             return ""
 
     def cancel_reason(self, job: Job, now: float) -> str:
-        """The reason to cancel a waiting job; "" if the job may wait."""
+        """Why a waiting job must be cancelled; "" if the job may wait."""
         reason, explained = self.reasons.last(job), self.reasons.explained(job)
         if self.reasons.is_permanent(job):
             return f"the job could never begin, and was CANCELLED: {explained}"
@@ -255,23 +259,23 @@ class Slurm(SlurmJobScheduler):
         return ""
 
     def _cancel_if_blocked(self, jobs: list[Job], reasons: Any = None) -> None:
-        """Do nothing, because `end_pending` cancels jobs and reports the reason."""
+        """Does nothing, because `end_pending` cancels jobs and reports the reason."""
 
     def _cancel_if_pending_too_long(self, jobs: list[Job]) -> None:
-        """Do nothing, because `end_pending` cancels jobs and reports the reason."""
+        """Does nothing, because `end_pending` cancels jobs and reports the reason."""
 
 
 @register_scheduler("linkmatrix_squeue")
 class Squeue(Slurm, SqueueJobScheduler):
-    """Slurm without accounting. Only the controller reports the states."""
+    """Slurm without accounting. The controller reports the states of all jobs."""
 
     def poll(self, *jobs: Job | None) -> None:
-        """Updates jobs from the controller, except new jobs, which the controller does not know for some seconds."""
+        """Updates the states of jobs from the controller. Leaves out new jobs, because squeue reports a new job late."""
         now = time.time()
         known = [job for job in jobs if job is not None and now - job.submit_time >= self.SQUEUE_DELAY]
         self.update_from_controller(known, "the scheduler squeue uses no accounting", now)
         self.end_pending(known, now)
 
     def update_unknown(self, job: Job, accounting: str, now: float) -> None:
-        """Marks an unknown job as completed, because the controller forgets jobs after their end."""
+        """Marks a job as completed, because the controller does not know jobs that ended some time ago."""
         job._state = "COMPLETED"

@@ -1,6 +1,6 @@
 """Decides whether a waiting job of Slurm can begin without a change of nodes or limits.
 
-| Slurm's reason | temporary | permanent |
+| Slurm's reason | the job waits for a time if | the job can never begin if |
 |---|---|---|
 | `ReqNodeNotAvail` | the nodes are busy | a requested node is drained |
 | `QOSGrpNodeLimit` | other jobs use the nodes | the job alone exceeds the limit |
@@ -24,9 +24,11 @@ MOST_NAMED = 3  # listed nodes
 
 
 def permanent_cause(reason: str, number: str, query: Query) -> str:
-    """The cause why the job with this number waits forever, with the remedy.
+    """A sentence with the cause why a job can never begin, and the remedy.
 
     Returns "" if the job may begin, or if Slurm does not answer.
+    reason: Slurm's reason.
+    number: the job ID.
     """
     if not NODE_REASONS.match(reason) and not LIMIT_REASONS.match(reason):
         return ""
@@ -37,12 +39,12 @@ def permanent_cause(reason: str, number: str, query: Query) -> str:
 
 
 def key_values(text: str) -> dict[str, str]:
-    """The content of a line such as "JobId=12 Partition=cpu", as {name: value}."""
+    """Parses a line such as "JobId=12 Partition=cpu" to {name: value}."""
     return dict(word.split("=", 1) for word in text.split() if "=" in word)
 
 
 def nodes_cause(job: Mapping[str, str], query: Query) -> str:
-    """The sentence about nodes out of service that prevent a job from beginning; "" if enough nodes are in service."""
+    """A sentence about nodes out of service, if the job can never begin without these nodes; "" otherwise."""
     partition, names = job.get("Partition", ""), job.get("ReqNodeList", "(null)")
     named = "" if names in ("", "(null)") else f" -n {shlex.quote(names)}"
     answer = query(f'sinfo -h -N -p {shlex.quote(partition)}{named} -o "%N|%T|%E"')
@@ -61,7 +63,7 @@ def nodes_cause(job: Mapping[str, str], query: Query) -> str:
 
 
 def limits_cause(job: Mapping[str, str], query: Query) -> str:
-    """The sentence about a limit of a quality of service that the job alone exceeds; "" if it exceeds no limit."""
+    """A sentence about a limit of a quality of service (QOS) that the job alone exceeds; "" without such a limit."""
     partition = key_values(query(f"scontrol show partition --oneliner {shlex.quote(job.get('Partition', ''))}"))
     chosen = {name.lower() for name in (job.get("QOS", ""), partition.get("QoS", "")) if name}
     requested_text = job.get("ReqTRES") or job.get("TRES", "")  # such as "cpu=4,mem=2G"
@@ -81,7 +83,7 @@ def limits_cause(job: Mapping[str, str], query: Query) -> str:
 
 
 def resources(text: str) -> dict[str, float]:
-    """{resource: amount} of a text such as "cpu=4,mem=2G,gres/gpu=8", without entries that are no number."""
+    """Parses a text such as "cpu=4,mem=2G,gres/gpu=8" to {resource: amount}. Leaves out values that are no numbers."""
     found = {}
     for pair in text.split(","):
         name, _, value = pair.rpartition("=")
@@ -91,6 +93,6 @@ def resources(text: str) -> dict[str, float]:
 
 
 def leading_number(text: str) -> int:
-    """The number at the start of a text, such as 2 of "2-4"; 0 without a number."""
+    """The number at the start of a text, such as 2 for "2-4"; 0 without a number."""
     digits = re.match(r"\d+", text)
     return int(digits[0]) if digits else 0

@@ -6,7 +6,7 @@ from reframe.core.schedulers.slurm import _SlurmJob
 
 
 class SlurmJob(_SlurmJob):
-    """A job that expands its node list once. ReFrame runs `scontrol` at each access to the list."""
+    """A job that stores the names of its nodes. ReFrame's job runs `scontrol` at each access to the names."""
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)

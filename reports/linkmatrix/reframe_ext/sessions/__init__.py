@@ -1,4 +1,4 @@
-"""Sessions for ReFrame: one job measures the tests of a suite, and each test reads its part of the output.
+"""Sessions for ReFrame. A session is one job that measures all tests of a suite. Each test reads its results.
 
 | module | content |
 |---|---|

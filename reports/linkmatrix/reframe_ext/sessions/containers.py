@@ -34,7 +34,7 @@ EXAMPLE = "{'platform': 'Apptainer', 'image': '/shared/linkmatrix.sif'}"
 
 @dataclass(frozen=True)
 class Container:
-    """A container of a partition.
+    """The container in which a partition runs programs.
 
     platform: "Apptainer", "Singularity" or "pyxis".
     image: a file or a URI.
@@ -48,13 +48,14 @@ class Container:
     options: tuple[str, ...] = ()
 
     def all_mounts(self, stage: Path, programs: Path) -> list[tuple[str, str]]:
-        """The mounts, including the stage of the job and the stage of the build, which keep their paths."""
+        """The mounts of a job: the stages of job and build, with the same path inside, and the partition's mounts."""
         return [*((str(folder), str(folder)) for folder in (stage, programs)), *self.mounts]
 
     def command(self, program: str, stage: Path, programs: Path, with_gpus: bool) -> str:
-        """The command that runs `program` in the container; `program` itself with pyxis.
+        """The command that runs `program` in the container. For pyxis, returns `program`: srun starts the container.
 
-        stage: the stage of the job, which is the working folder. programs: the stage of the build.
+        stage: the stage of the job, which becomes the working folder.
+        programs: the stage of the build.
         """
         if self.platform == PYXIS:
             return program
@@ -69,7 +70,7 @@ class Container:
         return str(platform.launch_command(str(stage)))
 
     def launcher_options(self, stage: Path, programs: Path) -> list[str]:
-        """The options of srun; [] for another platform than pyxis."""
+        """The options of srun that start the container with pyxis; [] for other platforms."""
         if self.platform != PYXIS:
             return []
         mounts = ",".join(":".join(one) for one in self.all_mounts(stage, programs))
@@ -78,9 +79,9 @@ class Container:
 
 
 def from_extras(extras: Mapping[str, Any], launcher: str) -> Container | None:
-    """The container in the extras of a partition; None without one. Raises BadInput.
+    """The container that the extras of a partition specify; None if no container is specified. Raises BadInput.
 
-    launcher: ReFrame's name of the partition's launcher.
+    launcher: ReFrame's name of the partition's launcher, such as "srun".
     """
     given = extras.get(KEY)
     if given is None:
@@ -113,7 +114,10 @@ def from_extras(extras: Mapping[str, Any], launcher: str) -> Container | None:
 
 
 def string_list(given: Mapping[str, Any], key: str, where: str) -> Sequence[str]:
-    """The list of strings `given[key]`; [] without the key. Raises BadInput. where: the beginning of the error."""
+    """The list of strings in `given[key]`; [] if the key is missing. Raises BadInput for any other value.
+
+    where: the beginning of the error message.
+    """
     words = given.get(key, [])
     if not isinstance(words, list | tuple) or not all(isinstance(word, str) and word.isprintable() for word in words):
         raise BadInput(f"{where}: '{key}' is not a list of strings: write for example '{key}': ['/scratch']")

@@ -1,7 +1,7 @@
 """Durations of earlier jobs, which determine the time limits of later jobs.
 
-A scheduler can start a job with a short time limit in a gap between other jobs (backfill). The last durations of each
-kind of job are in one file.
+If a job has a short time limit, a scheduler can start the job in a gap between other jobs (backfill). Each kind of job
+has a file with its last durations.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ COMMAND = f"code=$?; echo $SECONDS > {FILE}; (exit $code)"
 
 
 def duration_file(test: Any, processes: Sequence[Any]) -> Path:
-    """The file with the durations of jobs of the same kind, which have the same partition, ranks and processes.
+    """The file with the durations of earlier jobs like this job: the same partition, ranks and processes.
 
-    Each node of a sweep has its own file, because a slow node takes longer. processes: a list of `processes.Process`.
+    Each node of a sweep has its own file, because a slow node takes longer.
+    processes: a list of `processes.Process`.
     """
     layout = test.current_partition.fullname, test.current_environ.name, test.num_tasks, test.num_tasks_per_node
     job = [layout, *((one.request.program, one.request.opts, one.testcases, one.size) for one in processes)]
@@ -39,9 +40,9 @@ def duration_file(test: Any, processes: Sequence[Any]) -> Path:
 
 
 def set_time_limit(test: Any, processes: Sequence[Any]) -> None:
-    """Sets the time limit of a job, from earlier durations or from the limits of its processes.
+    """Sets the time limit of a job: the sum of the limits of its processes, or less if earlier jobs ended faster.
 
-    Earlier durations do not shorten the limit of a local job, which starts immediately, or of a job with --wait-idle.
+    Earlier jobs do not shorten the limit of a local job, which starts without a queue, or of a job with --wait-idle.
     processes: a list of `processes.Process`.
     """
     topology_processes = [topology for process in processes if (topology := process.topology_process())]
@@ -58,7 +59,7 @@ def set_time_limit(test: Any, processes: Sequence[Any]) -> None:
 
 
 def past_durations(file: Path) -> list[int]:
-    """The last durations in seconds, newest last; [] if the file is missing or damaged."""
+    """The durations of earlier jobs in seconds, newest last; [] if the file is missing or damaged."""
     try:
         return [int(seconds) for seconds in read_json(file)["seconds"]][-KEPT:]
     except (ArithmeticError, BadInput, OSError, KeyError, TypeError, ValueError):
@@ -66,7 +67,11 @@ def past_durations(file: Path) -> list[int]:
 
 
 def store(file: Path, stage: Path) -> None:
-    """Stores the duration of a completed job. Removes all stored durations if the job was killed."""
+    """Stores the duration of a completed job. If the job was killed, removes the stored durations.
+
+    file: the file from `duration_file`.
+    stage: the stage of the job.
+    """
     with suppress(OSError):
         try:
             seconds = int((stage / FILE).read_text())

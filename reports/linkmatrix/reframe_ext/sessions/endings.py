@@ -1,7 +1,10 @@
 """Explains why a job ended, from the scheduler's state, the output of launcher and program, and the file system.
 
-In all functions, `state` is the scheduler's state of the job, `errors` its standard error, and `text` the standard
-output of the program.
+These arguments have the same meaning in all functions:
+
+* state: the scheduler's state of the job
+* errors: the standard error of the job
+* text: the standard output of the program
 """
 
 import re
@@ -69,37 +72,37 @@ OTHERS = re.compile(rf"^(?:{'|'.join(PROGRAMS)}): (another process uses the node
 
 
 def unsupported_reason(errors: str) -> str:
-    """A sentence if the MPI does not support the test case; "" otherwise."""
+    """A sentence if the MPI library does not support the test case; "" otherwise."""
     found = NOT_HERE.search(errors)
     return f"not possible here: {found[1]}" if found else ""
 
 
 def usage_error(errors: str, text: str, program: str = "p2p_matrix") -> str:
-    """A sentence if the program refused its options; "" if the program began."""
+    """A sentence if the program refused its options; "" if the program accepted its options."""
     found = None if "Result: " in text else USAGE.search(errors)
     return f"{program} {REFUSED_OPTIONS}: {found[1]}" if found else ""
 
 
 def pmi_error(errors: str) -> str:
-    """A sentence with the remedy if the launcher gave the ranks no PMI; "" otherwise."""
+    """A sentence with the remedy, if ranks started without a PMI of the launcher; "" otherwise."""
     found = next((sentence for part, sentence in WITHOUT_PMI.items() if part in errors), "")
     return f"the launcher gave the ranks no PMI: {SET_PMI}; {found}" if found else ""
 
 
 def busy_reason(errors: str) -> str:
-    """A sentence if a program with --refuse-busy did not measure; "" otherwise."""
+    """A sentence if a program with --refuse-busy did not measure, because the node was in use; "" otherwise."""
     found = OTHERS.search(errors)
     return f"not measured: {found[1]}" if found else ""
 
 
 def lost_nodes(text: str) -> list[str]:
-    """The names of lost nodes in the messages of a launcher, in their order."""
+    """The names of the nodes that a launcher's messages report as lost, in the order of the messages."""
     found = (name for pattern in LOST_NODE for name in re.findall(pattern, text, re.IGNORECASE))
     return list(dict.fromkeys(name.strip(".,:;'\"") for name in found))
 
 
 def end_reason(state: str, errors: str) -> str:
-    """A sentence about the end of the job, from its state and standard error; "" if both contain no reason."""
+    """A sentence about the reason why the scheduler or a lost node ended the job; "" if the reason is unknown."""
     nodes = lost_nodes(errors)
     named = f": {', '.join(nodes)}" if nodes else ""
     if state in ENDED:
@@ -112,7 +115,7 @@ def end_reason(state: str, errors: str) -> str:
 
 
 def disk_fault(folder: Path | str) -> str:
-    """A sentence if the file system of a folder is full or unreadable; "" if it has free space."""
+    """A sentence if the file system of a folder is full or unreadable; "" otherwise."""
     try:
         free = shutil.disk_usage(folder).free
     except OSError as error:
@@ -121,9 +124,11 @@ def disk_fault(folder: Path | str) -> str:
 
 
 def relevant_errors(errors: str, last: str) -> str:
-    """The relevant lines of standard error, joined into one line. last: the last line of standard output.
+    """The lines of standard error that explain the end of a program, joined into one line.
 
-    If the program printed a result, only its own messages are relevant, otherwise also messages of the launcher.
+    If the program printed a result, only messages of the program are relevant. Otherwise messages of the launcher are
+    relevant too.
+    last: the last line of standard output.
     """
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
     lines = [line for line in lines if not EMPTY_WORDS.fullmatch(line)]
@@ -137,12 +142,15 @@ def relevant_errors(errors: str, last: str) -> str:
 
 
 def causes(state: str, errors: str, folder: Path | str) -> list[str]:
-    """Sentences about causes outside of the program: a full disk, the job, the node. [] without a known cause."""
+    """Sentences about causes outside of the program, such as a full disk, a job limit or a lost node; [] if unknown."""
     return [reason for reason in (disk_fault(folder), end_reason(state, errors)) if reason]
 
 
 def sentences(state: str, errors: str, text: str, folder: Path | str, program: str = "p2p_matrix") -> list[str]:
-    """Sentences about why a program did not end with PASS; [] if it did. folder: the folder of its output files."""
+    """Sentences that explain why a program did not end with PASS; [] for PASS.
+
+    folder: the folder of the program's output files.
+    """
     last = text.rstrip().rpartition("\n")[2]
     if last == "Result: PASS":
         return []

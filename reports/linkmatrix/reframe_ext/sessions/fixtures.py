@@ -17,12 +17,12 @@ RUNNING: set[tuple[str, int]] = set()  # (unique name, run) of tests and fixture
 
 
 class KeepsFixtures(rfm.RegressionTestPlugin):
-    """A test or a fixture that keeps its fixtures in every retry. It overrides public methods of ReFrame only."""
+    """A test or fixture that keeps its fixtures in all retries. The class overrides only public methods of ReFrame."""
 
     def user_deps(self) -> list[tuple[str, Any]]:
-        """The dependencies of the test, without fixtures that passed earlier and do not run again.
+        """The dependencies of the test. From the second retry on, fixtures that passed in an earlier run are left out.
 
-        From the second retry on, ReFrame would drop a test that depends on such a fixture. ReFrame calls this method
+        ReFrame would otherwise drop the test, because a passed fixture does not run again. ReFrame calls this method
         for fixtures first, then for their tests.
         """
         run = runtime().current_run
@@ -45,8 +45,9 @@ class KeepsFixtures(rfm.RegressionTestPlugin):
 class Restorable(KeepsFixtures):
     """A fixture that `--restore-session` can restore.
 
-    ReFrame imports the file that its report names, without the package of the file. The report therefore names
-    `restored.py` in the folder of the class, and `restored.py` imports the class with its package.
+    ReFrame's report names the file of each fixture. `--restore-session` imports this file without its package, so the
+    imports of the file would fail. The report therefore names the file `restored.py` in the same folder. `restored.py`
+    imports the class with its package.
     """
 
     def __rfm_json_encode__(self) -> dict[str, Any]:

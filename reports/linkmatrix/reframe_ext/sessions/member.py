@@ -23,11 +23,12 @@ RAN, NEVER_RAN = {"COMPLETED", "FAILED", "TIMEOUT"}, {"PENDING", "CANCELLED", "D
 
 
 class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
-    """A test that a session measures together with the other tests of its suite.
+    """A test that a session can measure together with the other tests of its suite.
 
     A subclass has the fixtures `build` and `session`. Its method `job_request` returns the program and the resources of
-    the test. After the session, the test copies its part of the session's files into its own stage. A test that is
-    outside of the suite, repeated, retried or restored measures in its own job.
+    the test. After the session, the test copies its results from the stage of the session into its own stage.
+
+    These tests measure in their own jobs: tests outside of the suite, and repeated, retried or restored tests.
     """
 
     #: The reason if nothing was measured, because the job did not begin, or ended before this test. Such a test has no
@@ -57,40 +58,40 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
 
     @property
     def session_class(self) -> Any:
-        """The class of the test's session, with the variables of the command line."""
+        """The class of the test's session. Its variables have the values from the command line."""
         return type(self).fixture_space["session"].cls
 
     @run_after("init")
     def set_env_vars(self) -> None:
-        """Sets `env_vars` to {}, the default of ReFrame, unless a check or ``-S env_vars=`` has set it."""
+        """Sets `env_vars` to {}, unless a check or ``-S env_vars=`` has set a value."""
         if not hasattr(self, "env_vars"):
             self.env_vars = {}
 
     @run_after("init")
     def register(self) -> None:
-        """Registers the test, so that sessions can select the test."""
+        """Registers the test in `suites`, so that a session can select the test."""
         if self.in_session:
             suites.register(self)
 
     @property
     def current_partition(self) -> Any:
-        """The partition of the test, or of the session that plans with this copy."""
+        """The partition of the test. In a copy that a session uses to plan its job, the session's partition."""
         return self.planning_session.current_partition if self.planning_session else super().current_partition
 
     @property
     def current_environ(self) -> Any:
-        """The environment of the test, or of the session that plans with this copy."""
+        """The environment of the test. In a copy that a session uses to plan its job, the session's environment."""
         return self.planning_session.current_environ if self.planning_session else super().current_environ
 
     @property
     def job(self) -> Any:
-        """The job of the test. For a test without its own job, the job of the session after its end."""
+        """The job of the test. If the session measured the test, the job of the session."""
         return self.session.job if self.uses_session_job else super().job
 
     def setup(self, partition: Any, environ: Any, **options: Any) -> None:
-        """Decides whether the test has its own job, before ReFrame creates a job.
+        """Decides whether the session or a job of the test measures the test. ReFrame creates the job afterwards.
 
-        A test without its own job gets a local job, which is never submitted.
+        If the session measures the test, ReFrame creates a local job, which is never submitted.
         """
         self.has_own_job = not self.in_session or find_session(self, partition, environ) is None
         self.local = self.local or not self.has_own_job
@@ -101,17 +102,17 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
         self.prepare()
 
     def prepare(self) -> None:
-        """Sets the attributes that depend on partition and environment. Sessions call this method to plan a job.
+        """Sets the attributes that depend on partition and environment. A session calls this method to plan its job.
 
-        A check that overrides this method must first call the base method.
+        A check that overrides this method must first call the method of the base class.
         """
 
     def job_request(self) -> JobRequest:
-        """The program, options and resources of this test."""
+        """The request of this test: its program, options and resources."""
         raise NotImplementedError
 
     def job_requests(self) -> list[JobRequest]:
-        """The requests for the test's own job."""
+        """The requests that a job of this test alone fulfils."""
         return [self.job_request()]
 
     @run_before("run")
@@ -145,7 +146,7 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
             return True
 
     def has_job_begun(self) -> bool:
-        """Whether the test's own job runs or ran."""
+        """Whether the job of this test has begun."""
         return self.job.state == "RUNNING" or Path(self.stagedir, self.job.stdout).exists()
 
     def run_wait(self) -> None:
@@ -165,9 +166,9 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
         )
 
     def copy_result(self, stage: Path, number: int, sharing: int, asked_by: str) -> None:
-        """Copies this test's part of the files of a process into the test's own stage.
+        """Copies the results of this test from the files of a process into the stage of the test.
 
-        stage: the stage of the job.
+        stage: the stage of the job that ran the process.
         number: the number of the process in the job, from 0.
         sharing: the number of tests that the process measured.
         asked_by: the value of the process's option `--asked-by`.
@@ -182,30 +183,30 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
         output.copy_to(Path(self.stagedir), part if sharing > 1 else None, self.display_name)
 
     def shared_testcase(self) -> str | None:
-        """The name of the test case of this test, which may share its process with other test cases.
+        """The name of this test's test case, if one process can measure this and other test cases.
 
-        "" for a test that reads the topology only; None for a test that shares no process.
+        Returns "" for a test that reads the topology only, and None for a test whose process measures no other test.
         """
         return None
 
     def job_errors(self) -> list[str]:
-        """Sentences about why the job did not run to its end; [] if the job completed."""
+        """Sentences about the reason why the job did not run to its end; [] if the job completed."""
         trouble = self.trouble if self.has_own_job else self.session.trouble
         return [trouble] if trouble else []
 
     def outputs(self) -> tuple[str | None, str]:
-        """(standard output, standard error) of the test. Standard output is None if its file is missing."""
+        """Returns (standard output, standard error) of the test. Standard output is None if its file is missing."""
         files = [Path(self.stagedir, sn.evaluate(name)) for name in (self.stdout, self.stderr)]
         return (parts.read_text(files[0]) if files[0].is_file() else None), parts.read_text(files[1])
 
     def report_no_output(self) -> str:
-        """Returns a sentence about the missing output, and stores it in `unmeasured`."""
+        """Stores in `unmeasured` why the job wrote no output. Returns the same sentence."""
         reason = self.no_output_reason()
         self.unmeasured = f"not run: {reason}"
         return reason
 
     def no_output_reason(self) -> str:
-        """A sentence about why the job wrote no output."""
+        """A sentence about the reason why the job wrote no output."""
         state, limit = self.job.state, self.max_pending_time
         now = time.time()
         waited = (self.job.completion_time or now) - (self.job.submit_time or now)

@@ -30,9 +30,9 @@ ENDING = re.compile(r"Result: (?:PASS|FAIL|ERROR|TIMEOUT)")
 
 
 def part_text(text: str, result: str) -> str:
-    """The standard output of a process with "Result: `result`" as its last line.
+    """The standard output of a process, in which the last line is "Result: `result`".
 
-    The text has no such line if the result is no final result, because the process was ended earlier.
+    If `result` is not a final result, the line is left out.
     """
     lines = [line for line in text.splitlines() if not ENDING.fullmatch(line)]
     ending = [line for line in [f"Result: {result}"] if ENDING.fullmatch(line)]
@@ -40,10 +40,11 @@ def part_text(text: str, result: str) -> str:
 
 
 def part_record(record: Json, testcase: str) -> Json | None:
-    """The record of a process, reduced to one test case; None if the process did not begin the test case.
+    """The part of a process's record about one test case; None if the process did not begin the test case.
 
-    testcase: "" for the topology only. If all test cases are complete but the process failed, for example in
-    MPI_Finalize, the result is the result of the process.
+    testcase: "" for the topology only.
+    If only another test case is incomplete, the result of the part is PASS. If the process failed after all test cases
+    were complete, for example in MPI_Finalize, the part has the result of the process.
     """
     if not testcase:
         return topology_record(record)
@@ -57,9 +58,9 @@ def part_record(record: Json, testcase: str) -> Json | None:
 
 
 def topology_record(record: Json) -> Json:
-    """The record of a process, reduced to the topology, which the process reads before all measurements.
+    """The part of a process's record about the topology. The process reads the topology before all measurements.
 
-    Lost endpoints and error counters of the measurements are left out, because the test cases report them.
+    Lost endpoints, and error counters after the measurements, are left out, because the test cases report them.
     """
     first = {"results": [], "expected": [], "lost": [], "result": "PASS", "error": None}
     return {
@@ -71,7 +72,7 @@ def topology_record(record: Json) -> Json:
 
 
 def topology_command(command: list[str]) -> list[str]:
-    """A command that reads the topology of the devices that `command` measures."""
+    """A command line that reads only the topology of the devices that `command` measures."""
     words = iter(command)
     found: list[str] = []
     for word in words:
@@ -83,7 +84,7 @@ def topology_command(command: list[str]) -> list[str]:
 
 
 def initial_health(health: list[Json]) -> list[Json]:
-    """The record's health of devices, with counters and readings from before the measurement only."""
+    """The health of devices in a record, with only the counters and readings from before the measurement."""
 
     def first(items: list[Json]) -> list[Json]:
         return [{**item, "after": None} for item in items if item["before"] is not None]
@@ -92,19 +93,19 @@ def initial_health(health: list[Json]) -> list[Json]:
 
 
 def is_complete(results: list[Json]) -> bool:
-    """Whether all cells of the results have values, and no data failed verification."""
+    """Whether the results have a value for each cell, and no result contains wrong data."""
     return all(result["complete"] and result["verified"] is not False for result in results)
 
 
 def is_record_complete(record: Json) -> bool:
-    """Whether the record contains all requested test cases completely."""
+    """Whether the record contains complete results of all requested test cases, and no lost endpoint."""
     measured = {result["testcase"] for result in record["results"]}
     return is_complete(record["results"]) and not record["lost"] and measured.issuperset(record["expected"])
 
 
 @dataclass(frozen=True)
 class ProcessOutput:
-    """The files of a process in the stage of its job.
+    """The output files of a process.
 
     stage: the stage of the job.
     folder: the folder of the process in `stage`.
@@ -124,15 +125,18 @@ class ProcessOutput:
 
     @property
     def output(self) -> Path:
-        """The file of the process's standard output. The file exists if the process began."""
+        """The file with the standard output of the process. If the process began, the file exists."""
         return self.folder / "out"
 
     def text(self) -> str:
-        """The standard output, with the files `rank.*`, into which ranks print before they start the program."""
+        """The standard output of the process, followed by the files `rank.*`.
+
+        Ranks print into these files before they start the program.
+        """
         return read_text(self.output) + "".join(map(read_text, sorted(self.folder.glob("rank.*"))))
 
     def errors(self) -> str:
-        """The standard error. The process of a subfolder writes into the file of the parent folder."""
+        """The standard error of the process. A process in a subfolder writes into the file of the parent folder."""
         file = self.folder / "err"
         return read_text(file if file.exists() else self.folder.parent / "err")
 
@@ -140,7 +144,7 @@ class ProcessOutput:
         """Copies the output and the record of one test case into the stage of its test.
 
         destination: the stage of the test.
-        testcase: "" for the topology, None for the complete output.
+        testcase: "" for the topology; None for the complete output.
         name: the name of the test, for the record.
         """
         text, record = self.text(), self.folder / "record.json"
@@ -159,9 +163,12 @@ class ProcessOutput:
         write_copy(destination / self.job.script_filename, script)
 
     def write_part(self, text: str, file: Path, destination: Path, testcase: str, name: str) -> str:
-        """Writes the record of one test case, if it was begun. Returns standard output with the test case's result.
+        """Writes the record of one test case, if the process began the test case.
 
-        text: standard output. file: the record of the process. Others: as in `copy_to`.
+        Returns the standard output, with the result of the test case in the last line.
+        text: the standard output of the process.
+        file: the record of the process.
+        destination, testcase, name: as in `copy_to`.
         """
         record = load_record(file, os.stat(file).st_mtime_ns) if file.exists() else None
         part = part_record(record, testcase) if record else None
@@ -176,12 +183,14 @@ class ProcessOutput:
 
 
 def wait_for_record(stage: Path, folder: Path, jobid: Any, seconds: float, stdout: str = "") -> None:
-    """Waits until the record of a process and the output of its job are visible.
+    """Waits until this computer sees the record of a process and the output of its job.
 
-    On a network file system, both may appear after the job's end. Does not wait if the process wrote no record: its
-    output has no `Result:` line, or its errors contain `--record`.
+    On a network file system, both files may appear after the end of the job. The function does not wait if the process
+    wrote no record. Such a process printed no `Result:` line, or its standard error contains `--record`.
 
-    stage, jobid, stdout: of a completed job. folder: of the process. seconds: maximum wait for all processes of a job.
+    stage, jobid, stdout: of a completed job.
+    folder: the folder of the process.
+    seconds: maximum wait for all processes of the job.
     """
     until = end_of_wait(stage, jobid, seconds)
     while not ((folder / "record.json").exists() and (stage / stdout).exists()) and time.monotonic() < until:
@@ -196,17 +205,17 @@ def wait_for_record(stage: Path, folder: Path, jobid: Any, seconds: float, stdou
 
 @functools.cache
 def end_of_wait(_stage: Path, _jobid: Any, seconds: float) -> float:
-    """The end of the wait for the files of a job, as `time.monotonic`. Cached, so that its processes share the wait."""
+    """The end of the wait for the files of a job, as `time.monotonic`. All processes of a job have the same end."""
     return time.monotonic() + seconds
 
 
 def write_copy(path: Path, text: str) -> None:
-    """Writes a copy without a wait for the disk, because the original is in the folder of the process."""
+    """Writes a copy, but does not wait for the disk, because the folder of the process contains the original."""
     write_whole(path, text.encode(), lasting=False)
 
 
 def copy_cells(files: Iterable[Path], folder: Path) -> None:
-    """Copies the files with cells that are too large for a record."""
+    """Copies files with the cells of large matrices into a folder."""
     for file in files:
         shutil.copyfile(file, folder / file.name)
 
@@ -218,7 +227,7 @@ def read_text(path: Path) -> str:
 
 @functools.lru_cache(maxsize=4)
 def load_record(path: Path, _changed: int) -> Json | None:
-    """The record in a file; None if the file is unreadable. Callers must not change the cached result."""
+    """The record in a file; None if the file is unreadable. Callers must not change the result, which is cached."""
     try:
         return reading.parsed(read_whole(path, MOST_BYTES).decode())
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The processes that one job runs for its tests, and the job script.
+"""The processes that a job starts to measure its tests, and the script of the job.
 
 Tests with the same program, options and layout share a process.
 """
@@ -41,16 +41,16 @@ class JobRequest:
     testcase: "" for a foreign program, and for a test of the topology.
     opts: the options, except test case, size and record.
     size: the value of --size; "" for the program's default; None if the test case has a fixed size.
-    tasks, ranks_per_node: numbers of ranks; ranks_per_node is None for any number.
+    tasks: the number of ranks.
+    ranks_per_node: None for any number.
     without_mpi: start a single process without mpirun.
     group: only tests of the same group share a process.
     node: the name of the requested node; "" for any node.
     program: one of `suite.PROGRAMS`, or a foreign program: its name in the folder of built programs, or its path.
-    execs_next: the program takes another command after `--into FOLDER`, writes its output to FOLDER, and executes the
-        command.
+    execs_next: the program has an option `--into FOLDER` for its output. It executes the command after this option.
     environment: environment variables of this process, as NAME=VALUE.
-    starter: a foreign program with options that starts the program.
-    references: lines of the file for the option `--references`.
+    starter: a foreign program, with options, that starts `program`.
+    references: the lines of the file that the program reads with the option `--references`.
     """
 
     check: str
@@ -71,7 +71,7 @@ class JobRequest:
 
     @property
     def runs_suite_program(self) -> bool:
-        """Whether the program is a program of this suite."""
+        """Whether the program belongs to this suite. Other programs are foreign programs."""
         return self.program in PROGRAMS
 
     @property
@@ -81,21 +81,21 @@ class JobRequest:
 
 
 def process_key(request: JobRequest) -> tuple[Any, ...]:
-    """The properties of a request that must be equal for all tests of a process."""
+    """The properties that requests must have in common, so that one process can fulfil the requests."""
     starts = request.tasks, request.ranks_per_node, request.without_mpi, request.environment, request.starter
     return request.program, request.group, request.opts, *starts
 
 
 @dataclass
 class Process:
-    """One run of a program for several tests.
+    """One process of a job, which measures one or several tests.
 
     request: the request of the first test.
     tests: the unique names of the tests.
     topology_tests: the unique names of the tests that only read the topology.
-    predecessor: the process whose program executes this program.
+    predecessor: a process whose program executes the program of this process.
     references: {test case: lines of its references}.
-    most_seconds: a shorter time limit from earlier durations; 0 if unknown.
+    most_seconds: a shorter time limit, from the durations of earlier jobs; 0 if unknown.
     """
 
     request: JobRequest
@@ -108,12 +108,12 @@ class Process:
     most_seconds: int = 0
 
     def accepts(self, request: JobRequest) -> bool:
-        """Whether this process can also measure the test of `request`."""
+        """Whether this process can also fulfil `request`."""
         same_size = None in (request.size, self.size) or request.size == self.size
         return same_size and process_key(request) == process_key(self.request)
 
     def add(self, request: JobRequest) -> None:
-        """Adds the test of a request."""
+        """Adds the test of a request to this process."""
         self.size = request.size if self.size is None else self.size
         self.testcases += [request.testcase] if request.testcase and request.testcase not in self.testcases else []
         self.tests.append(request.check)
@@ -122,7 +122,10 @@ class Process:
         self.topology_tests += [] if request.testcase or not request.runs_suite_program else [request.check]
 
     def can_follow(self, other: Process) -> bool:
-        """Whether the program of `other` can execute this program: both have the same ranks, on one node."""
+        """Whether the program of `other` can execute the program of this process.
+
+        Both processes must have the same ranks, on one node.
+        """
         layouts = [(one.tasks, one.ranks_per_node, one.without_mpi) for one in (self.request, other.request)]
         same_ranks = layouts[0] == layouts[1] and self.request.nodes == 1
         return same_ranks and other.request.execs_next and bool(self.testcases) and not self.predecessor
@@ -132,13 +135,16 @@ class Process:
         return [one.request for one in (self.predecessor, self) if one]
 
     def topology_process(self) -> Process | None:
-        """The process that reads the topology if this process writes no record; None if no test needs the topology."""
+        """A process that only reads the topology. The job starts this process if the measuring process wrote no record.
+
+        Returns None if no test needs the topology.
+        """
         if not (self.testcases and self.topology_tests):
             return None
         return Process(self.request, None, [], self.topology_tests, self.topology_tests)
 
     def seconds(self) -> int:
-        """The time limit. At this limit, the program ends and writes its results."""
+        """The time limit of the process. At this limit, the program writes its results and ends."""
         opts = self.request.opts
         limits = [opts[at + 1] for at, name in enumerate(opts[:-1]) if name == "--timeout"]
         if limits:
@@ -146,7 +152,11 @@ class Process:
         return max(MIN_SECONDS, SECONDS_PER_TESTCASE * len(self.testcases)) if self.testcases else TOPOLOGY_SECONDS
 
     def options(self, asked_by: str, folder: str, program_folder: str = "") -> list[str]:
-        """All options of the program. folder: of the process. program_folder: the folder of built programs."""
+        """All options of the program.
+
+        folder: the folder of the process.
+        program_folder: the folder of built programs.
+        """
         if not self.request.runs_suite_program:
             known = {TESTCASES: self.testcases, PROGRAM_FOLDER: [shlex.quote(program_folder)]}
             return [word for option in self.request.opts for word in known.get(option, [option])]
@@ -178,7 +188,7 @@ def plan_processes(requests: list[JobRequest]) -> list[Process]:
 
 
 def processes_by_test(processes: list[Process]) -> dict[str, tuple[int, int]]:
-    """{unique name of a test: (number of its process, number of tests that share the process)}."""
+    """{unique name of a test: (number of the process that measures the test, number of tests of this process)}."""
     return {
         name: (number, len(one.tests))
         for number, process in enumerate(processes)
@@ -189,14 +199,18 @@ def processes_by_test(processes: list[Process]) -> dict[str, tuple[int, int]]:
 
 
 def process_folder(number: int) -> str:
-    """The folder of a process for output, errors and record, relative to the job's stage. number: from 0."""
+    """The folder of a process for output, errors and record, relative to the job's stage.
+
+    number: the number of the process, from 0.
+    """
     return f"process{number + 1}"
 
 
 def fill_job(test: Any, processes: list[Process], asked_by: str) -> None:
-    """Sets the resources and commands of the job of `test`. A process runs even if the previous process failed.
+    """Sets the resources and the commands of a job. If a process fails, the next process still runs.
 
-    asked_by: the name of the test or session, for records of several tests.
+    test: the test or session that has the job.
+    asked_by: the name of the test or session, for records with several tests.
     """
     requests = [request for process in processes for request in process.requests()]
     nodes = max(request.nodes for request in requests)
@@ -233,14 +247,15 @@ def fill_job(test: Any, processes: list[Process], asked_by: str) -> None:
 
 
 def layout_of(tasks: int, ranks_per_node: int) -> dict[str, int]:
-    """The placeholders of the partition's resource ``layout``, with their values."""
+    """The values for the placeholders in the partition's resource ``layout``, such as {"num_nodes": 2}."""
     return {"num_nodes": -(-tasks // ranks_per_node), "num_tasks": tasks, "num_tasks_per_node": ranks_per_node}
 
 
 def launch_options(extras: dict[str, Any], kind: str, layout: dict[str, int]) -> list[str]:
-    """The launcher's options in the partition's extras, with the values of a layout.
+    """The launcher's options in the partition's extras, in which the placeholders have the values of a layout.
 
-    kind: "rank_options" or "process_options". Raises ValueError for an unknown placeholder.
+    Raises ValueError for an unknown placeholder.
+    kind: "rank_options" or "process_options".
     """
     try:
         return [option.format(**layout) for option in extras.get(kind, [])]
@@ -250,7 +265,10 @@ def launch_options(extras: dict[str, Any], kind: str, layout: dict[str, int]) ->
 
 
 def write_references(process: Process, file: Path) -> None:
-    """Writes the references of a process. Removes them from the process if they are too large or cannot be written."""
+    """Writes the references of a process into a file.
+
+    If the references are too large, or cannot be written, the process runs without references.
+    """
     text = "".join(f"{line}\n" for lines in process.references.values() for line in lines).encode()
     try:
         if len(text) > MAX_REFERENCE_BYTES:
@@ -262,7 +280,7 @@ def write_references(process: Process, file: Path) -> None:
 
 
 def process_commands(test: Any, process: Process, folder: str, asked_by: str) -> list[str]:
-    """The lines of the job script that run a process in its folder."""
+    """The lines of the job script that start a process."""
     program_folder = Path(test.build.stagedir) / "prefix" / "bin"
     single_name = test.display_names.get(process.tests[0], test.display_name)
     options = process.options(asked_by if len(process.tests) > 1 else single_name, folder, str(program_folder))
@@ -290,12 +308,12 @@ def partition_container(test: Any) -> containers.Container | None:
 
 
 def program_path(program: str, folder: Path) -> str:
-    """The path of a program in a folder, quoted for the shell. An absolute path stays the same."""
+    """The path of a program, quoted for the shell. A name is looked up in `folder`."""
     return shlex.quote(str(folder / program))
 
 
 def launch_command(test: Any, request: JobRequest) -> str:
-    """The command of the partition's launcher for a request; "" if the program starts without the launcher."""
+    """The command of the partition's launcher that starts the ranks of a request; "" for a start without a launcher."""
     launcher = copy.copy(test.job.launcher)
     if request.without_mpi and launcher.registered_name.startswith(("mpirun", "mpiexec")):
         return ""  # mpirun would bind all threads of the process to one core

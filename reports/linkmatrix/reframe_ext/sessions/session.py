@@ -1,8 +1,8 @@
 """Sessions: fixtures that measure a suite of tests in one job.
 
 The variable `suite` of a session's class names the suite. The modes of config/settings.py set this variable. Each test
-of the suite reads its part of the session's files. Tests outside of the suite, repeated tests and retries measure in
-their own jobs. A session with a known suite always passes, because each test reports its missing results.
+of the suite reads its own results from the session's files. Tests outside of the suite, repeated tests and retries
+measure in their own jobs. A session with a known suite always passes, because each test reports its missing results.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SESSIONS: dict[tuple[type, str, str], Session] = {}
 
 
 def find_session(test: Any, partition: Any, environment: Any) -> Session | None:
-    """The session that measures a test; None if the test measures in its own job."""
+    """The session that measures a test; None if a job of the test measures the test."""
     cls = test.session_class
     first = runtime().current_run == 0 and suites.test_key(test) in suites.TESTS
     if not first or not suites.selects(cls.suite, test):
@@ -42,7 +42,7 @@ def find_session(test: Any, partition: Any, environment: Any) -> Session | None:
 
 
 class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
-    """One job for the tests of a suite. A subclass has the fixture `build` and the method `can_measure`."""
+    """A job that measures the tests of a suite. A subclass has the fixture `build` and the method `can_measure`."""
 
     #: The tests that the session measures: a suite (``all``, ``smoke``, ``quick``, ``visibility``, ``acceptance``,
     #: ``full``, ``nbody``, ``peers``), or test cases, classes of tests and tags, separated by commas:
@@ -66,7 +66,7 @@ class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
 
     @property
     def job(self) -> Any:
-        """The job; None if the session submits no job, so that ReFrame polls no scheduler."""
+        """The job of the session. If the session submits no job, the value is None, and ReFrame asks no scheduler."""
         return None if self.without_job else super().job
 
     @run_after("setup")
@@ -99,7 +99,7 @@ class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
             getlogger().info(f"{partition}: {tests} in {programs} of one job, {nodes}, {limit}")
 
     def planned_tests(self) -> list[Any]:
-        """Copies of the tests of the suite, prepared for this partition, without skipped tests. [] in a retry."""
+        """Copies of the tests of the suite that can run on this partition, with their attributes set; [] in a retry."""
         if runtime().current_run > 0:
             return []
         found = []
@@ -114,16 +114,19 @@ class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
         return found
 
     def largest_job(self, requests: list[tuple[Any, JobRequest]]) -> list[tuple[Any, JobRequest]]:
-        """The largest subset of [(test, request)] that one job can measure. Other tests measure in their own jobs."""
+        """The largest part of the requests that one job can fulfil. The other tests measure in their own jobs.
+
+        requests: [(test, its request)].
+        """
         jobs = [[one for one in requests if self.can_measure(one[1], first)] for _, first in requests]
         return max(jobs, key=len, default=[])
 
     def can_measure(self, request: JobRequest, first: JobRequest) -> bool:
-        """Whether the job of the request `first` can also fulfil `request`."""
+        """Whether a job that fulfils the request `first` can also fulfil `request`."""
         raise NotImplementedError
 
     def set_limits(self, tests: list[Any]) -> None:
-        """Sets the session's limits: the longest time limit, and the shortest `max_pending_time`, of its tests."""
+        """Sets the time limit of the session to the longest of its tests, and `max_pending_time` to the shortest."""
         limits = [one.time_limit for one in tests if one.time_limit]
         if len(limits) == len(tests):
             self.time_limit = max(limits)
@@ -164,7 +167,7 @@ class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
 
     @run_before("cleanup")
     def create_job_files(self) -> None:
-        """Creates empty files if no job was submitted, because ReFrame copies the files of every job."""
+        """Creates empty files for a session that submitted no job, because ReFrame copies the files of every job."""
         if self.without_job and not self.is_dry_run():
             job = super().job
             for name in (job.stdout, job.stderr, job.script_filename):

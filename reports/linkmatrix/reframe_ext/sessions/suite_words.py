@@ -1,4 +1,4 @@
-"""The words of a suite, without imports of ReFrame: `linkmatrix run` checks a suite before ReFrame starts."""
+"""The words of a suite. `linkmatrix run` checks a suite before ReFrame starts, so this module does not import ReFrame."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ LIST = "reframe -C config/settings.py -c checks -R -l"  # lists the tests
 
 
 def matching_words(check: str, testcase: str, tags: Iterable[str], code: str) -> set[str]:
-    """The words of a suite that select a test: class, test case, ``CLASS.TESTCASE``, tags, ``/HASH`` and ``all``."""
+    """The words of a suite that select a test: its class, test case, ``CLASS.TESTCASE``, tags, ``/HASH`` and ``all``."""
     names = (testcase, f"{check}.{testcase}") if testcase else ()
     return {check, *names, *tags, f"/{code}", "all"}
 
 
 def split_suite(suite: str) -> tuple[set[str], set[str]]:
-    """(words that include tests, words that exclude tests) of a suite."""
+    """Splits a suite such as "all,-nbody" into (words that include tests, words that exclude tests)."""
     words = [word.strip() for word in suite.split(",") if word.strip()]
     return {word for word in words if word[0] != "-"}, {word[1:] for word in words if word[0] == "-"}
 
 
 def selects_test(suite: str, words: set[str]) -> bool:
-    """Whether a suite selects the test with these words."""
+    """Whether a suite selects a test.
+
+    words: the `matching_words` of the test.
+    """
     wanted, left_out = split_suite(suite)
     return bool(wanted & words) and not left_out & words
 
@@ -32,7 +35,7 @@ def selects_test(suite: str, words: set[str]) -> bool:
 def unknown_words_error(suite: str, known: Iterable[str]) -> str:
     """A sentence with the unknown words of a suite, and similar known words; "" if all words are known.
 
-    Hashes of excluded tests may be unknown, because `linkmatrix run --resume` excludes tests that may no longer exist.
+    The hash of an excluded test may be unknown. `linkmatrix run --resume` may exclude a test that no longer exists.
     """
     known = {*known, *SUITES}
     wanted, left_out = split_suite(suite)

@@ -1,4 +1,4 @@
-"""The tests that ReFrame generated, and the suites that select them for a session."""
+"""The tests that ReFrame has generated, and the suites that select tests for a session."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ TESTS: dict[tuple[str, str], Any] = {}  # {(class, parameters): test} of all tes
 
 
 def test_key(test: Any) -> tuple[str, str]:
-    """The key of a test in TESTS: (name of the class, parameters as text)."""
+    """The key of a test in the dictionary TESTS: (name of the class, parameters as text)."""
     return type(test).__name__, repr(type(test).get_variant_info(test.variant_num)["params"])
 
 
 def register(test: Any) -> None:
-    """Adds a test that ReFrame generated to TESTS.
+    """Adds a generated test to TESTS, so that sessions can select the test.
 
-    For ``--repeat``, ``-P`` and ``--distribute`` ReFrame generates each test again, with a parameter whose name begins
-    with a dot. These tests replace the first test. Repetitions, and tests for a chosen node, measure in their own jobs.
+    With ``--repeat``, ``-P`` or ``--distribute``, ReFrame generates each test again. The new test has an additional
+    parameter whose name begins with a dot. The new test replaces the first test in TESTS. Repetitions, and tests of a
+    chosen node, are not in TESTS, so they measure in their own jobs.
     """
     name, given = type(test).__name__, type(test).get_variant_info(test.variant_num)["params"]
     plain = {key: value for key, value in given.items() if not key.startswith(".")}
@@ -31,7 +32,7 @@ def register(test: Any) -> None:
 
 
 def words_of_test(test: Any) -> set[str]:
-    """The words of a suite that select a test."""
+    """The words of a suite that select the test."""
     return suite_words.matching_words(type(test).__name__, getattr(test, "testcase", ""), test.tags, test.hashcode)
 
 
@@ -46,7 +47,10 @@ def unknown_words_error(suite: str) -> str:
 
 
 def select_tests(suite: str, cls: type, partition: Any, environment: Any) -> list[Any]:
-    """The tests of a suite that can run in the environment. cls: the required class of their fixture `session`."""
+    """The tests of a suite that can run in an environment of a partition.
+
+    cls: the class of the session that measures the tests.
+    """
 
     def can_run(test: Any) -> bool:
         valid = valid_sysenv_comb(test.valid_systems, test.valid_prog_environs)
