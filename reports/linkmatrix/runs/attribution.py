@@ -64,8 +64,8 @@ class SwapResult:
     """The result of a swap, for a component and a slot that were flagged in the same run.
 
     * component, slot: probability that the component is bad, and probability that the slot is bad
-    * new_slot: the present slot of the component; None if unknown
-    * new_component: the component that is now in the slot; None if the slot is empty
+    * new_slot: the present slot of the component; None if no later run found the component in another slot
+    * new_component: the component that replaced it in the slot; None if no later run found another component there
     * unflagged: the candidates of `find_candidates` that are certainly good
     """
 

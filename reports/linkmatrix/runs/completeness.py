@@ -19,8 +19,8 @@ LESS = "less than "
 class EndedRun:
     """A run that has ended.
 
-    system: value of the run's option --system; None without this option. before: the earlier passes that the run
-    resumes.
+    * system: value of the run's option --system; None without this option
+    * before: the earlier passes that the run resumes
     """
 
     mode: str

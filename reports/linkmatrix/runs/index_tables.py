@@ -1,7 +1,9 @@
-"""The database file of the index: its tables, and the names and sets that its numbers represent.
+"""The database file of the index: its tables, and its numbered names and sets.
 
-A set is content as JSON, such as the components of a node. Equal sets are stored once. A missing or damaged file, and a
-file of another version, is created again.
+A row contains the number of a name or set instead of the name or set. A set is stored as JSON, such as the components
+of a node. Equal sets are stored once.
+
+A missing or damaged file is created again, and so is a file of another version.
 """
 
 import hashlib
@@ -58,9 +60,9 @@ class InstalledComponent:
     """A device or adapter, as a record describes it.
 
     * kind: "device" or "adapter"
-    * name: such as gpu3 or mlx5_0
-    * part: its identity in any slot (serial, uuid, guid, firmware, …)
-    * place: its location (node, slot, pci, port)
+    * name: its name on the node, such as gpu3 or mlx5_0
+    * part: facts that move with the component (serial, uuid, guid, firmware, …)
+    * place: facts about its location (node, slot, pci, port)
     """
 
     kind: str
@@ -98,37 +100,37 @@ class Tables:
 
     @cached_property
     def names(self) -> dict[int, str]:
-        """{number: name}."""
+        """Returns {number: name} of all names."""
         return dict(self.connection.execute("SELECT id, name FROM names"))
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """{name: number}."""
+        """Returns {name: number} of all names."""
         return {name: number for number, name in self.names.items()}
 
     def set_content(self, number: int) -> Any:
-        """The content of a set, by its number."""
+        """The content of the set with this number."""
         if number not in self.sets:
             (content,) = self.connection.execute("SELECT content FROM sets WHERE id = ?", (number,)).fetchone()
             self.sets[number] = json.loads(content)
         return self.sets[number]
 
     def cases_in(self, number: int) -> dict[str, Case]:
-        """{test case: its outcome} of a set, by its number."""
+        """Returns {test case: its outcome} of the set with this number."""
         return known_good.parse_cases(self.set_content(number))
 
     def parts_in(self, number: int) -> tuple[InstalledComponent, ...]:
-        """The devices and adapters of a set, by its number."""
+        """The devices and adapters in the set with this number."""
         return tuple(InstalledComponent(*one) for one in self.set_content(number))
 
     def sightings_in(self, number: int) -> list[tuple[str, Sighting]]:
-        """[(device, sighting)] of the set with this number. Repeated calls return the same objects."""
+        """Returns [(device, sighting)] of the set with this number. Repeated calls return the same objects."""
         if number not in self.places:
             self.places[number] = [(name, Sighting(*place)) for name, *place in self.set_content(number)]
         return self.places[number]
 
     def clean_scopes_in(self, number: int) -> dict[str, set[Scope]]:
-        """{device: its clean scopes} of a set, by its number."""
+        """Returns {device: its clean scopes} of the set with this number."""
         found: dict[str, set[Scope]] = {}
         for scopes, names in self.set_content(number):
             for name in names:
@@ -137,7 +139,7 @@ class Tables:
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """Opens the database at `path`. Creates it if the file is missing, damaged or of another version."""
+    """Opens the database at `path`. A missing or damaged file is created again, and so is a file of another version."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if connection := open_valid(path):
         return connection
@@ -151,9 +153,9 @@ def open_database(path: Path) -> sqlite3.Connection:
 
 
 def open_valid(path: Path) -> sqlite3.Connection | None:
-    """Opens the database at `path`; None if the file is missing, damaged or of another version.
+    """Opens the database at `path`. Returns None if the file is missing, damaged or of another version.
 
-    Raises sqlite3.OperationalError if the file cannot be opened for another reason. The file is then intact.
+    Raises sqlite3.OperationalError if an intact file cannot be opened.
     """
     if not path.exists():
         return None
@@ -172,7 +174,7 @@ def open_valid(path: Path) -> sqlite3.Connection | None:
 
 
 def remove(path: Path) -> None:
-    """Removes the database, and the journal of a process that was killed."""
+    """Removes the database file, and the journal that a killed process left."""
     for name in (path, path.with_name(f"{path.name}-journal")):
         name.unlink(missing_ok=True)
 
@@ -185,7 +187,7 @@ class Writer:
         self.known: dict[str, dict[Any, int]] = {"names": {}, "sets": {}}
 
     def write(self, report: int, rows: Mapping[str, list[Row]]) -> None:
-        """Writes the rows of a report. report: its number. rows: {table: rows}."""
+        """Writes the rows of a report. report: the number of the report. rows: {table: rows}."""
         for table, found in rows.items():
             for row in found:
                 values = {"report": report, **{column: self.value(column, content) for column, content in row.items()}}
@@ -195,7 +197,7 @@ class Writer:
                 )
 
     def value(self, column: str, content: Any) -> Any:
-        """The value to store in a column: the number of a set or name, or the content itself."""
+        """The value to store in a column. Names and sets are stored as their numbers, other content unchanged."""
         if isinstance(content, (dict, list)):
             text = json.dumps(content, sort_keys=True, separators=(",", ":"))
             return self.stored_number("sets", "digest", hashlib.sha256(text.encode()).digest(), text)
@@ -204,7 +206,10 @@ class Writer:
         return content
 
     def stored_number(self, table: str, column: str, key: Any, *more: str) -> int:
-        """The number of a name or set, which is stored if it is new. more: the content of a set."""
+        """The number of a name or set. A new name or set is stored first.
+
+        more: for a set, the column with the content of the set.
+        """
         known = self.known[table]
         if key not in known:
             marks = ", ".join("?" * (1 + len(more)))

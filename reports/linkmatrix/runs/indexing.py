@@ -1,7 +1,7 @@
-"""Updates the index with reports that are new, changed or gone.
+"""Updates the index: adds new reports, replaces changed reports, and removes reports whose file is gone.
 
-A test has a row for each of its nodes. A file system may show a record later than its report, so a report that lacks a
-record is read again at each update, until it is LATE seconds old.
+A test has one row per node. A file system may show a record later than its report. A report that lacks a record is
+therefore read again at each update, until the report is LATE seconds old.
 """
 
 import hashlib
@@ -37,7 +37,12 @@ LATE = 3600.0  # seconds after a report in which a record may still appear
 
 
 class ReportRows(NamedTuple):
-    """A report to add. stamp: see `file_stamp`. trouble: the error of an unreadable report. rows: {table: rows}."""
+    """A report to add to the index.
+
+    * stamp: see `file_stamp`
+    * trouble: the error message of an unreadable report; None for a readable report
+    * rows: {table: rows}
+    """
 
     name: str
     stamp: tuple[int, int]
@@ -47,9 +52,11 @@ class ReportRows(NamedTuple):
 
 
 def update(connection: sqlite3.Connection, path: Path, references: References, by: str, again: bool) -> list[str]:
-    """Removes reports that changed or are gone, and adds new and changed reports. Returns sentences for the user.
+    """Updates the index with the reports of the prefix. Returns sentences for the user.
 
-    path: of the database. by: the `fingerprint`. again: whether to judge reports of another fingerprint again.
+    * path: the database
+    * by: the `fingerprint` of the present references and code
+    * again: whether to judge reports again that were judged with another fingerprint
     """
     stamps = {report: stamp for report in folders.reports(path.parent) if (stamp := file_stamp(report))}
     wanted = {report.name: stamp for report, stamp in stamps.items()}
@@ -75,7 +82,7 @@ def update(connection: sqlite3.Connection, path: Path, references: References, b
 
 
 def drop(connection: sqlite3.Connection, path: Path, reports: Sequence[int]) -> None:
-    """Removes reports by their numbers."""
+    """Removes the reports with these numbers."""
     if not reports:
         return
     with changing(path), connection:
@@ -85,7 +92,7 @@ def drop(connection: sqlite3.Connection, path: Path, reports: Sequence[int]) -> 
 
 
 def read_rows(report: Path, stamp: tuple[int, int], references: References) -> ReportRows:
-    """The rows of a report; without rows and with the error if the report is unreadable."""
+    """The rows of a report. For an unreadable report: the error message and no rows."""
     written = stamp[1] / 1e9
     try:
         began, rows, is_complete = report_rows(report, references, written)
@@ -96,7 +103,7 @@ def read_rows(report: Path, stamp: tuple[int, int], references: References) -> R
 
 
 def add(connection: sqlite3.Connection, path: Path, found: Iterable[ReportRows], by: str) -> None:
-    """Adds reports in one transaction, except those that another process added first."""
+    """Adds reports in one transaction. Reports that another process has already added are left out."""
     writer = Writer(connection)
     with changing(path), connection:
         for one in found:
@@ -110,7 +117,7 @@ def add(connection: sqlite3.Connection, path: Path, found: Iterable[ReportRows],
 
 
 def fingerprint(folder: Path | None) -> str:
-    """The SHA-256 of the code and of all files of references in a folder: together they decide a verdict."""
+    """The SHA-256 of all inputs of a verdict: the code, and the files of references in a folder."""
     found = hashlib.sha256()
     code, tables = Path(__file__).parents[1].rglob("*.py"), folder.glob("*.yaml") if folder else []
     for file in [*sorted(code), *sorted(tables)]:
@@ -119,9 +126,10 @@ def fingerprint(folder: Path | None) -> str:
 
 
 def report_rows(path: Path, references: References, written: float) -> tuple[str, dict[str, list[Row]], bool]:
-    """(start of the session, {table: rows}, whether all records are readable) of a report. Raises BadInput.
+    """Returns (start of the session, {table: rows}, whether all records are readable). Raises BadInput.
 
-    The rows contain names and sets instead of their numbers. written: time of the file, in seconds since 1970.
+    The rows contain names and sets, not yet their numbers. written: modification time of the report, in seconds since
+    1970.
     """
     report = read_json(path, folders.CUT)
     tests: list[Row] = []
@@ -154,8 +162,8 @@ def report_rows(path: Path, references: References, written: float) -> tuple[str
 def start_time(one: Judged, began: str, written: float) -> int | None:
     """The start of a test in seconds since 1970; None if unknown.
 
-    The start is that of the record if the node's clock agrees with ReFrame's clock, and otherwise that of the session
-    (`began`). With a wrong clock, another result would seem to be newer than a FAIL.
+    The start in the record is used if the node's clock agrees with ReFrame's clock. Otherwise, the start of the session
+    (`began`) is used. A start by a wrong clock could make a result seem newer than a FAIL.
     """
     record = one.test.record
     recorded = record["started"] if record else ""
@@ -165,9 +173,9 @@ def start_time(one: Judged, began: str, written: float) -> int | None:
 
 
 def test_rows(one: Judged, then: int | None) -> Iterator[Row]:
-    """Yields a row for each node of a test. then: the start of the test.
+    """Yields one row per node of a test. then: the start of the test.
 
-    A test without a record has rows for the nodes of its job, if they are known. A simulated fault has no rows.
+    A test without a record has rows for the nodes of its job, if the nodes are known. A simulated fault has no rows.
     """
     test, record = one.test, one.test.record
     if record is not None and simulated_fault(record):
@@ -205,7 +213,7 @@ def test_rows(one: Judged, then: int | None) -> Iterator[Row]:
 
 
 def component_rows(record: Mapping[str, Any], node: str) -> list[list[Any]]:
-    """[kind, name, model, part, place] of each device and adapter of a node: the fields of InstalledComponent."""
+    """Returns [kind, name, model, part, place] of each device and adapter of a node. See InstalledComponent."""
     devices = [one for one in record["devices"] if one["node"] == node and one["part"]]
     found = [
         ["device", one["label"].removeprefix(f"{node}:"), one["name"], one["part"], one["place"]] for one in devices
@@ -218,12 +226,12 @@ def component_rows(record: Mapping[str, Any], node: str) -> list[list[Any]]:
 
 
 def leaf_switches(record: Mapping[str, Any]) -> dict[str, str]:
-    """{node: its leaf switch} of the nodes whose leaf switch the record contains."""
+    """Returns {node: its leaf switch} of a record. Nodes without a known leaf switch are left out."""
     return {one["node"]: one["place"]["leaf"] for one in record["devices"] if one["place"].get("leaf")}
 
 
 def meeting_rows(one: Judged, then: int | None) -> Iterator[Row]:
-    """Yields a row for each matrix between nodes, with the pairs of nodes that have a measured cell."""
+    """Yields one row per matrix between nodes. The row lists the pairs of nodes that have a measured cell."""
     record = one.test.record
     if record is None or simulated_fault(record):
         return
@@ -250,7 +258,10 @@ def meeting_rows(one: Judged, then: int | None) -> Iterator[Row]:
 
 
 def device_rows(clean: Clean, seen: Mapping[Device, Sighting]) -> list[Row]:
-    """A row for each node, with the sightings of its devices, and with [clean scopes, devices]."""
+    """Returns one row per node, with the sightings and the clean scopes of its devices.
+
+    Devices with the same clean scopes are grouped: [clean scopes, names of the devices].
+    """
     places: dict[str, list[list[str]]] = {}
     good: dict[str, dict[tuple[Scope, ...], list[str]]] = {}
     for (node, name), place in sorted(seen.items()):
@@ -262,7 +273,7 @@ def device_rows(clean: Clean, seen: Mapping[Device, Sighting]) -> list[Row]:
 
 
 def flag_rows(flagged: Flagged) -> list[Row]:
-    """A row for each device and scope that a run flags."""
+    """Returns one row per flagged device and scope of a run."""
     return [
         {"node": node, "device": name, "scope": list(scope), "reason": reason}
         for (node, name), flags in flagged.items()
@@ -271,12 +282,12 @@ def flag_rows(flagged: Flagged) -> list[Row]:
 
 
 def hash_number(key: Any) -> int:
-    """The hash of a key: 63 bits, the same in every process."""
+    """A 63-bit hash of a key. The hash is the same in every process."""
     return int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:8], "big") >> 1
 
 
 def file_stamp(file: Path) -> tuple[int, int] | None:
-    """(bytes, time of the last change in ns) of a file; None if the file is gone."""
+    """Returns (size in bytes, time of the last change in ns) of a file; None if the file is gone."""
     try:
         status = file.stat()
     except OSError:

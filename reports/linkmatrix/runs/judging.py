@@ -1,15 +1,16 @@
 """The verdicts of the tests of a run, and of test cases with several attempts.
 
-The verdict of a test is the stored verdict of its check. With other references, the judge decides again.
+The verdict of a test is the verdict that its check stored. With other references, the test is judged again.
 
-If ReFrame repeated a failed test case (`--max-retries`), its verdict is:
+ReFrame may repeat a failed test case (`--max-retries`). The first rule that applies gives the verdict of the test case:
 
-1. FAIL, if an attempt is FAIL. Exception: an attempt with no other fault than cells outside their references does not
-   count if a later attempt is an undisturbed PASS or WARN. The test case is then WARN.
-2. INCOMPLETE, if the files of an attempt are lost.
-3. otherwise the verdict of the last attempt; WARN if it passed after a failed attempt.
+1. An attempt is FAIL: FAIL. Exception: such an attempt is excused if its only faults are cells outside their
+   references, and a later attempt is an undisturbed PASS or WARN. The test case is then WARN.
+2. The files of an attempt are lost: INCOMPLETE.
+3. The last attempt passed after a failed attempt: WARN.
+4. Otherwise: the verdict of the last attempt.
 
-`--reruns` and `--duration` repeat all tests. The worst attempt then counts.
+With `--reruns` and `--duration`, ReFrame repeats all tests. The verdict is then the verdict of the worst attempt.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,9 +41,9 @@ class Judged:
     """One test of a run with its verdict.
 
     * evaluation: the verdicts of the cells; None without a record
-    * reasons: sentences about why the test is not PASS, except reasons of cells and facts
-    * reference: the table of references with which the cells were compared; "" for none
-    * facts: facts of the record, other than values of cells, that prevent a PASS
+    * reasons: sentences on why the test is not PASS. Reasons of cells and facts are not included.
+    * reference: the table of references with which the cells were compared; "" if there is none
+    * facts: facts of the record that prevent a PASS, other than values of cells
     """
 
     test: "Test"
@@ -59,7 +60,7 @@ class Judged:
 
     @property
     def matrices(self) -> list[tuple[Result, MatrixVerdict]]:
-        """[(result of the record, verdicts of its cells)]."""
+        """Returns [(result of the record, verdicts of its cells)]."""
         if self.evaluation is None or self.test.record is None:
             return []
         return list(zip(self.test.record["results"], self.evaluation.matrices, strict=True))
@@ -70,7 +71,7 @@ class Judged:
         return any(has_status(result, "corrupt") for result, _ in self.matrices)
 
     def matrix_verdict(self, matrix: MatrixVerdict) -> Verdict:
-        """The verdict of one of the matrices. A single matrix has the verdict of its test."""
+        """The verdict of one matrix of the test. The only matrix of a test has the verdict of the test."""
         if len(self.matrices) == 1:
             return self.verdict
         place = next((at for at, (_, one) in enumerate(self.matrices) if one is matrix), None)
@@ -78,23 +79,27 @@ class Judged:
 
     @property
     def reports_state_only(self) -> bool:
-        """Whether the record is imported and contains no measurement, only connections or states of devices."""
+        """Whether the record is imported and contains no measurement.
+
+        Such a record has connections or states of devices only.
+        """
         return self.test.record is not None and is_import_without_matrix(self.test.record)
 
     @property
     def verdict_beyond_cells(self) -> Verdict | None:
-        """The verdict of the test if it is worse than all of its matrices, or if there is no matrix; otherwise None.
+        """The verdict of the test, if the verdict is worse than the verdicts of all matrices; otherwise None.
 
-        Its reason is not in the cells: the program failed, for example, or an expected GPU is missing.
+        The reason is then not in the cells. Examples: the program failed, or an expected GPU is missing. A test without
+        a matrix always has such a verdict.
         """
         verdicts = [self.matrix_verdict(matrix) for _, matrix in self.matrices]
         return self.verdict if not verdicts or self.verdict > max(verdicts) else None
 
 
 def overall(judged: Iterable[Judged]) -> Verdict:
-    """The verdict of a run: the worst verdict of its tests, without nodes that are out of service.
+    """The verdict of a run: the worst verdict of its tests. Tests of nodes that are out of service do not count.
 
-    INCOMPLETE if the machine is too small for all tests.
+    The run is INCOMPLETE if the machine is too small for all tests.
     """
     tests = [one for one in judged if not one.test.out_of_service]
     if all(one.test.too_small for one in tests):
@@ -105,7 +110,8 @@ def overall(judged: Iterable[Judged]) -> Verdict:
 def exit_code(judged: Sequence[Judged], verdict: Verdict | None = None, acceptance: bool = False) -> int:
     """The exit code of a run: the code of its verdict, or NOTHING_BEGAN.
 
-    verdict: the verdict of the run; None for `overall`. acceptance: NOT JUDGED then has the code of INCOMPLETE.
+    * verdict: the verdict of the run; None to calculate `overall`
+    * acceptance: whether NOT JUDGED has the exit code of INCOMPLETE
     """
     verdict = overall(judged) if verdict is None else verdict
     if verdict is Verdict.INCOMPLETE and not any(one.began for one in judged):
@@ -118,12 +124,15 @@ def exit_code(judged: Sequence[Judged], verdict: Verdict | None = None, acceptan
 def judge(test: "Test", references: References, reference_name: str | None) -> Judged:
     """The verdict of a test. reference_name: another table of references; None for the table of the partition.
 
-    The first case that applies:
+    The first rule that applies gives the verdict:
 
-    1. NOT JUDGED for a test that needs more devices than the partition has, or whose node is out of service
-    2. INCOMPLETE for a test that ended before its check stored a verdict
-    3. the stored verdict, unless `reference_name` is set; without its record, INCOMPLETE or worse
-    4. the verdict of the judge
+    1. The test needs more devices than the partition has, or its node is out of service: NOT JUDGED.
+    2. The test ended before its check stored a verdict: INCOMPLETE.
+    3. The record of the stored verdict is missing: the stored verdict, but at least INCOMPLETE.
+    4. A verdict is stored, and `reference_name` is None: the stored verdict.
+    5. Otherwise, the test is judged again.
+
+    If ReFrame's result does not agree with the verdict, the verdict is at least INCOMPLETE.
     """
     if test.too_small or test.out_of_service:
         return Judged(test, Verdict.NOT_JUDGED, reasons=(test.reason,))
@@ -150,10 +159,11 @@ def judge(test: "Test", references: References, reference_name: str | None) -> J
 
 
 def agrees(test: "Test", found: TestVerdict, other_references: bool) -> bool:
-    """Whether ReFrame's result agrees with the verdict.
+    """Whether ReFrame's result agrees with the verdict of linkmatrix.
 
-    ReFrame fails a test that is DISTURBED or worse. In an acceptance, its performance stage also fails for a missing
-    reference.
+    * A pass always agrees.
+    * A failure agrees if the verdict is DISTURBED or worse.
+    * A failure of the performance stage also agrees if references are missing or were replaced.
     """
     if test.result in ("", "pass"):
         return True
@@ -165,14 +175,14 @@ def agrees(test: "Test", found: TestVerdict, other_references: bool) -> bool:
 
 
 def refuse_unknown(references: References, reference_name: str | None) -> None:
-    """Raises BadInput if there is no table with the name `reference_name`. None and "" are accepted."""
+    """Raises BadInput if there is no table with the name `reference_name`. The names None and "" are accepted."""
     if reference_name and reference_name not in references.names():
         known = ", ".join(references.names()) or "none"
         raise BadInput(f"--reference '{reference_name}' is in none of the references (known: {known})")
 
 
 def judge_all(run: "Run", references: References, reference_name: str | None) -> list[Judged]:
-    """The judged tests of a run, in their order. Raises BadInput if there is no table `reference_name`."""
+    """Judges all tests of a run, in their order. Raises BadInput if there is no table `reference_name`."""
     refuse_unknown(references, reference_name)
     return [judge(test, references, reference_name) for test in run.tests]
 
@@ -181,7 +191,7 @@ MOST_CHARACTERS = 300  # maximum length of the printed reasons of an attempt
 
 
 def decide_attempts(judged: Iterable[Judged]) -> tuple[list[Judged], list[str]]:
-    """(one judged test per test case, one sentence per test case that failed before it passed)."""
+    """Returns (one judged test per test case, one sentence per test case that failed before it passed)."""
     counted, passed_later = [], []
     for attempts in group_attempts(judged):
         one, last = decisive(attempts), attempts[-1]
@@ -197,7 +207,10 @@ def decide_attempts(judged: Iterable[Judged]) -> tuple[list[Judged], list[str]]:
 
 
 def group_attempts(judged: Iterable[Judged]) -> list[list[Judged]]:
-    """The attempts of each test case, in their order. A test whose attempt number does not rise begins a new group."""
+    """The attempts of each test case, in their order.
+
+    The number of an attempt must be higher than that of the attempt before. Otherwise, the test begins a new group.
+    """
     groups: list[list[Judged]] = []
     newest: dict[tuple[str, str, str], list[Judged]] = {}
     for one in judged:
@@ -211,14 +224,14 @@ def group_attempts(judged: Iterable[Judged]) -> list[list[Judged]]:
 
 
 def decisive(attempts: Sequence[Judged]) -> Judged:
-    """The attempt whose verdict is that of the test case."""
+    """The attempt that gives the verdict of the test case."""
     last = attempts[-1]
     stay = [one for at, one in enumerate(attempts[:-1], 1) if last.test.rerun or not is_excused(one, attempts[at:])]
     return max([last, *stay], key=lambda one: one.verdict)
 
 
 def is_excused(one: Judged, later: Sequence[Judged]) -> bool:
-    """Whether an attempt does not count because of the later attempts."""
+    """Whether the later attempts excuse this attempt, so that the attempt does not count."""
     if one.verdict is Verdict.FAIL:
         return fails_references_only(one) and any(map(is_clean, later))
     return not one.test.is_verdict_lost
@@ -231,7 +244,7 @@ def is_clean(one: Judged) -> bool:
 
 
 def fails_references_only(one: Judged) -> bool:
-    """Whether cells outside their references are the only reason of a FAIL."""
+    """Whether a test is FAIL only because of cells outside their references."""
     record, check = one.test.record, one.test.check
     if record is None or one.has_wrong_data:
         return False
@@ -243,6 +256,6 @@ def fails_references_only(one: Judged) -> bool:
 
 
 def attempt_reasons(one: Judged) -> str:
-    """The reasons why an attempt is not PASS, with the worst cell of each matrix, as one text."""
+    """Why an attempt is not PASS: its reasons and the worst cell of each matrix, as one text."""
     cells = (cell.reason for _, matrix in one.matrices for _, cell in matrix.worst_cells(1)[0])
     return "; ".join([*one.reasons, *cells])[:MOST_CHARACTERS]

@@ -1,4 +1,4 @@
-"""Corrects ReFrame's JUnit file: adds skipped tests, errors, and the notices of a run."""
+"""Completes ReFrame's JUnit file with skipped tests, errors, and the notices of a run."""
 
 import os
 import xml.etree.ElementTree as Tree
@@ -11,7 +11,7 @@ NO_FAILURE = ("pass", "xfail")
 
 
 def correct_file(path: Path, report: dict[str, Any]) -> str:
-    """Adds skipped tests and errors to the JUnit file of a run. Returns the note of `change_suites`.
+    """Adds skipped tests and errors to the JUnit file of a run. Returns "" or the note of `change_suites`.
 
     report: ReFrame's report of the run.
     """
@@ -24,7 +24,7 @@ def correct_file(path: Path, report: dict[str, Any]) -> str:
 
 
 def add_run_notices(path: Path, lines: Sequence[str]) -> str:
-    """Adds the notices of a run ("SIMULATED: …") to its JUnit file. Returns the note of `change_suites`."""
+    """Adds the notices of a run ("SIMULATED: …") to its JUnit file. Returns "" or the note of `change_suites`."""
 
     def change(suites: Sequence[Tree.Element]) -> None:
         for suite in suites:
@@ -34,9 +34,9 @@ def add_run_notices(path: Path, lines: Sequence[str]) -> str:
 
 
 def change_suites(path: Path, change: Callable[[Sequence[Tree.Element]], None]) -> str:
-    """Calls `change` with the suites of a JUnit file, and writes the file.
+    """Applies `change` to the suites of a JUnit file, and writes the file. Returns "" on success.
 
-    If this fails, the file is removed, and the result is a note for the user. Otherwise, the result is "".
+    On failure, the file is removed. The returned note tells the user why.
     """
     if not path.is_file():
         return ""
@@ -54,7 +54,7 @@ def change_suites(path: Path, change: Callable[[Sequence[Tree.Element]], None]) 
 
 
 def add_notices(suite: Tree.Element, lines: Sequence[str]) -> None:
-    """Adds a property for each notice, such as {"linkmatrix.simulated": "--simulate-fault … made this result. …"}."""
+    """Adds one property per notice, such as linkmatrix.simulated = "--simulate-fault … made this result. …"."""
     properties = suite.find("properties")
     if properties is None:  # properties must be first in the schema of JUnit
         properties = Tree.Element("properties")
@@ -68,7 +68,7 @@ def add_notices(suite: Tree.Element, lines: Sequence[str]) -> None:
 def add_results(suite: Tree.Element, cases: list[dict[str, Any]]) -> None:
     """Adds the elements `skipped` and `error` to the tests of a suite, and their counts to the suite.
 
-    cases: the test cases of the report. Raises ValueError if their number differs from the suite's.
+    cases: the test cases of the report. Raises ValueError if the suite has another number of tests.
     """
     counts = {"skipped": 0, "error": 0}
     for test, case in zip(suite.findall("testcase"), cases, strict=True):

@@ -1,19 +1,22 @@
-"""Decides which nodes are known good, and why the others are not. An unmeasured node is never known good.
+"""Decides which nodes are known good, and why the other nodes are not.
 
-An outcome is the verdict of a test of a single node, in one scope. The newest outcome of each scope counts. A node is
-known good if all of these are true:
+A node without a measurement is never known good.
 
-- No newest outcome is FAIL, and none of the last days is INCOMPLETE.
+An outcome is the verdict of a test of a single node, in one scope. Only the newest outcome of each scope counts. A node
+is known good if all of these are true:
+
+- No newest outcome is FAIL. No newest outcome of the last days is INCOMPLETE.
 - At least one outcome of the last days is PASS or WARN, with the present driver and components of the node.
 - No run flags a component of the node.
 - No cell of the node was DISTURBED three times without a clean run in between.
 
-How outcomes end:
+When a newer outcome replaces an earlier outcome in the same scope:
 
-- NOT JUDGED and DISTURBED do not replace an earlier outcome.
-- A newer outcome in the same scope replaces a FAIL.
-- If the FAIL was measured with the present components and driver, the newer outcome must be too.
-- A clean run for a DISTURBED cell is an undisturbed run in which its complete test case is PASS or WARN.
+- NOT JUDGED and DISTURBED replace no earlier outcome. Every other outcome does.
+- If a FAIL was measured with the present components and driver, only an outcome with the present components and driver
+  replaces it.
+
+A clean run of a DISTURBED cell is an undisturbed run in which its whole test case is PASS or WARN.
 """
 
 from __future__ import annotations
@@ -37,9 +40,9 @@ if TYPE_CHECKING:
 
 
 class Case(NamedTuple):
-    """The outcome of a test case of a test, over all sizes.
+    """The outcome of one test case in one test, over all sizes.
 
-    * complete: whether every cell was measured, undisturbed
+    * complete: whether every cell was measured without a disturbance
     * disturbed: whether another process disturbed the test case
     * scopes: (link class, path) of each scope
     """
@@ -51,10 +54,10 @@ class Case(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The verdict of a test of a single node, in one scope.
+    """The verdict of a single-node test in one scope.
 
     * started: seconds since 1970
-    * measured: False if the scope is the test itself, and not a test case
+    * measured: True if the scope is of a test case; False if the scope is the whole test
     * components: (slot, identity) of each device of the node, and ("driver", version)
     """
 
@@ -67,7 +70,7 @@ class Outcome(NamedTuple):
 
 
 def judged_cases(one: Judged) -> dict[str, Case]:
-    """{test case: its outcome over all sizes} of a judged test."""
+    """Returns {test case: its outcome over all sizes} of a judged test."""
     found: dict[str, Case] = {}
     record = one.test.record
     for result, matrix in one.matrices:
@@ -86,7 +89,7 @@ def judged_cases(one: Judged) -> dict[str, Case]:
 
 
 def parse_cases(content: Mapping[str, Any]) -> dict[str, Case]:
-    """The result of `judged_cases`, from its JSON in the index."""
+    """Converts JSON of the index to the result of `judged_cases`."""
     return {
         name: Case(Verdict(verdict), bool(complete), bool(disturbed), tuple((link, path) for link, path in scopes))
         for name, (verdict, complete, disturbed, scopes) in content.items()
@@ -104,8 +107,9 @@ def test_outcomes(
     """Yields the outcomes of a test of a single node.
 
     * components: {slot: identity} and {"driver": version} of the node at that time; None if unknown
-    * If the verdict of the test is worse than the verdicts of its test cases, the test's name is a further scope.
-    * A disturbed test case, and a test with one, is DISTURBED instead of PASS, WARN or NOT JUDGED.
+    * If the verdict of the test is worse than the verdicts of its test cases, the whole test also has an outcome.
+    * If another process disturbed a test case, its outcome is DISTURBED instead of PASS, WARN or NOT JUDGED. The same
+      rule applies to the outcome of the whole test.
     """
     known = frozenset((components or {}).items())
     for name, case in cases.items():
@@ -119,7 +123,7 @@ def test_outcomes(
 
 
 def without_disturbed(verdict: Verdict, disturbed: bool) -> Verdict:
-    """The verdict; DISTURBED instead of PASS, WARN or NOT JUDGED if another process disturbed the measurement."""
+    """Replaces PASS, WARN and NOT JUDGED by DISTURBED if another process disturbed the measurement."""
     return Verdict.DISTURBED if disturbed and verdict <= Verdict.NOT_JUDGED else verdict
 
 
@@ -128,7 +132,12 @@ MOST_CELLS = 64  # stored DISTURBED cells per test case
 
 
 class Cell(NamedTuple):
-    """A DISTURBED cell. source, destination: components. pair: labels, "gpu0->gpu1". processes: names."""
+    """A DISTURBED cell.
+
+    * source, destination: components
+    * pair: labels, such as "gpu0->gpu1"
+    * processes: names of the processes that disturbed the cell
+    """
 
     testcase: str
     source: str
@@ -138,7 +147,7 @@ class Cell(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """A test, for one of its nodes.
+    """A test on one of its nodes.
 
     * started: seconds since 1970
     * run: the hash of the program run
@@ -164,7 +173,7 @@ def parse_measured(row: Mapping[str, Any]) -> Measured:
 
 
 def disturbed_cells(one: Judged) -> dict[str, list[Cell]]:
-    """{disturbed node: the DISTURBED cells with an endpoint on the node} of a judged test."""
+    """Returns {node: DISTURBED cells with an endpoint on the node} of a judged test."""
     found: dict[str, list[Cell]] = {}
     record = one.test.record
     for result, matrix in one.matrices:
@@ -185,7 +194,7 @@ def disturbed_cells(one: Judged) -> dict[str, list[Cell]]:
 
 
 def streak_sentences(tests: Iterable[Measured]) -> dict[str, str]:
-    """{node: why it cannot be judged} of the nodes with a cell for which `streaks` has a sentence.
+    """Returns {node: why it cannot be judged}: the first sentence of `streaks` of each node. Other nodes are left out.
 
     The names of nodes are compared without their domains.
     """
@@ -197,7 +206,7 @@ def streak_sentences(tests: Iterable[Measured]) -> dict[str, str]:
 
 
 def streaks(tests: Iterable[Measured]) -> Iterator[str]:
-    """Yields a sentence per cell that was DISTURBED LEAST_STREAK times or more without a clean run in between.
+    """Yields a sentence per cell that was DISTURBED at least LEAST_STREAK times without a clean run in between.
 
     tests: the tests of one node.
     """
@@ -228,7 +237,10 @@ AHEAD = "has a start time in the future: its age is unknown"
 
 
 class NodeClasses(NamedTuple):
-    """The known good nodes, the flagged nodes and the other nodes. suspect, unknown: {node: reason}."""
+    """The known good nodes, the flagged nodes (`suspect`) and the other nodes (`unknown`).
+
+    suspect, unknown: {node: reason}.
+    """
 
     good: list[str]
     suspect: dict[str, str]
@@ -238,10 +250,10 @@ class NodeClasses(NamedTuple):
 def classify_nodes(
     outcomes: Iterable[Outcome], suspects: Iterable[Suspect], disturbed: Mapping[str, str], now: float, days: int
 ) -> NodeClasses:
-    """Classify all nodes with outcomes, and the flagged nodes.
+    """Classifies all nodes with outcomes, and the flagged nodes.
 
-    * disturbed: {node: reason why it cannot be judged}
-    * now: seconds since 1970. An outcome with a later start does not count.
+    * disturbed: {node: reason why the node cannot be judged}
+    * now: seconds since 1970. Outcomes with a later start do not count.
     * days: the maximum age of an outcome
     """
     node_outcomes: dict[str, list[Outcome]] = {}
@@ -292,7 +304,7 @@ def reason_not_good(outcomes: Iterable[Outcome], now: float, days: int) -> str:
 
 
 def newest(outcomes: Iterable[Outcome]) -> list[Outcome]:
-    """The newest outcome of each scope; of several outcomes with the same start, the worst."""
+    """The newest outcome of each scope. If several outcomes have the same start, the worst outcome counts."""
     found: dict[Scope, Outcome] = {}
     for one in outcomes:
         if one.verdict not in NO_OUTCOME:
@@ -301,7 +313,10 @@ def newest(outcomes: Iterable[Outcome]) -> list[Outcome]:
 
 
 def present_components(outcomes: Iterable[Outcome]) -> frozenset[tuple[str, str]]:
-    """(slot, newest identity) of each slot, and ("driver", newest version). A test may measure some devices only."""
+    """Returns (slot, identity) of each slot and ("driver", version), each from the newest outcome that contains it.
+
+    One outcome is not enough, because a test may measure some devices only.
+    """
     found: dict[str, str] = {}
     for one in sorted(outcomes, key=lambda one: one.started):
         found.update(one.components)

@@ -1,9 +1,9 @@
 """Manifests: the test cases that a mode of `linkmatrix run` must measure on a partition (config/manifests/*.json).
 
-* Without a manifest, a missing test case would stay unnoticed, for example after an update removed one-sided MPI.
-* The first complete run of a mode that passes writes the manifest. Later, only `run --manifest REASON` changes it. The
-  file contains the reasons.
-* A skipped test case (one GPU, no peer access) is excused only if it was skipped when the manifest was written.
+* Without a manifest, nobody would notice a missing test case. For example, an update may remove one-sided MPI.
+* The first complete run of a mode that passes writes the manifest. Later, only `run --manifest REASON` changes the
+  manifest. The file lists the reason of each change.
+* A test case may be skipped (one GPU, no peer access) only if it was also skipped when the manifest was written.
 """
 
 import getpass
@@ -30,7 +30,7 @@ class Manifest:
 
     * skipped: {test case that may be skipped: reason}
     * frozen: "when", "by" and "reason" of each change
-    * left_out: {test case that `linkmatrix run` leaves out: its hash}
+    * left_out: {test case that `linkmatrix run` leaves out: hash of the test case}
     """
 
     file: Path
@@ -42,17 +42,20 @@ class Manifest:
 
 
 def key(name: str, environ: str) -> str:
-    """The key of a test case in a manifest: its name without the node of `--distribute`, and its environment."""
+    """The key of a test case in a manifest: its name and its environment. The node of `--distribute` is removed."""
     return f"{re.sub(r' %[.$]?nid=[^ ]+', '', name)} +{environ}"
 
 
 def cells(record: Mapping[str, Any] | None) -> int:
-    """The number of cells of the matrices of a record."""
+    """The total number of cells in all matrices of a record."""
     return sum(len(result["rows"]) * len(result["columns"]) for result in (record or {"results": []})["results"])
 
 
 def load(repository: Path, mode: str) -> dict[str, Manifest]:
-    """{partition: its manifest for the mode}. Raises BadInput for an invalid file, and for two files of a partition."""
+    """Returns {partition: its manifest} for a mode. Raises BadInput for an invalid file.
+
+    Two files for the same partition also raise BadInput.
+    """
     found: dict[str, Manifest] = {}
     for file in sorted((repository / "config" / "manifests").glob("[!.]*.json")):
         try:
@@ -76,16 +79,20 @@ def load(repository: Path, mode: str) -> dict[str, Manifest]:
 
 
 def file_for(folder: Path, partition: str) -> Path:
-    """The file of a new manifest. Partitions whose names differ only in special characters have separate files."""
+    """The path of a new manifest.
+
+    Two partitions never share a file, even if their names differ only in special characters.
+    """
     name = re.sub(r"[^A-Za-z0-9_.-]", "-", partition)
     files = (folder / f"{name}{number}.json" for number in ("", *(f"-{at}" for at in range(2, 1000))))
     return next(file for file in files if not file.exists() or json.loads(file.read_bytes())["partition"] == partition)
 
 
 def required_manifests(manifests: Mapping[str, Manifest], ran: set[str], system: str | None) -> list[Manifest]:
-    """The manifests that a run must fulfil: of the requested partition, or of all partitions of its systems.
+    """The manifests with which a run is compared.
 
-    ran: the partitions of the run. system: the option --system.
+    * system: the option --system. If it names a partition, only the manifest of this partition counts.
+    * ran: the partitions of the run. Otherwise, the manifests of all partitions of their systems count.
     """
     systems = {partition.partition(":")[0] for partition in ran} | ({system} if system else set())
     if system and ":" in system:
@@ -94,7 +101,7 @@ def required_manifests(manifests: Mapping[str, Manifest], ran: set[str], system:
 
 
 def shortfall(mode: str, manifest: Manifest, measured: Cases) -> list[str]:
-    """Sentences about the test cases and cells of a manifest that were not measured."""
+    """One sentence per difference: test cases and cells of the manifest that the run did not measure."""
     missing = [name for name in manifest.cases if name not in measured]
     where = f"{mode} of {manifest.partition} ({manifest.file})"
     found = []
@@ -123,7 +130,7 @@ def freeze(
 ) -> Manifest:
     """Writes the manifest of a mode on a partition. Raises BadInput, OSError, lock.Held.
 
-    left_out: see `Manifest`; None to keep the value of the previous manifest.
+    left_out: see `Manifest`; None to keep the previous value.
     """
     known, folder = load(repository, mode).get(partition), repository / "config" / "manifests"
     folder.mkdir(parents=True, exist_ok=True)
@@ -141,7 +148,7 @@ def freeze(
 
 
 def person() -> str:
-    """The name of the user; "uid 1000" without a name, as in a container."""
+    """The name of the user. Without a name, as in a container: "uid 1000"."""
     try:
         return re.sub(r"[^\w.@-]", "?", getpass.getuser())
     except (KeyError, OSError):

@@ -1,10 +1,10 @@
-"""Missing runs: they ended without a report, or did not start at a scheduled time. They are INCOMPLETE.
+"""Missing runs: runs that ended without a report, and scheduled runs that did not start. Both are INCOMPLETE.
 
-* `linkmatrix run` writes `runs/began-STAMP.json` of the prefix at its start, and removes the file when its report is
-  stored. If the process of such a file has ended, the run was killed, or its machine failed. A process is identified by
-  its process ID and start time.
-* `linkmatrix schedule` passes the schedule to `linkmatrix run`. Each run stores the schedule with its start. The next
-  run reports the scheduled times between the two starts.
+* `linkmatrix run` writes `runs/began-STAMP.json` in the prefix at its start. When the report is stored, the file is
+  removed. If the file exists and its process has ended, the run was killed, or its machine failed. A process is
+  identified by its process ID and start time.
+* `linkmatrix schedule` passes the schedule to `linkmatrix run`. Each run stores its start together with the schedule.
+  The next run reports the scheduled times between the two starts.
 """
 
 import json
@@ -43,7 +43,7 @@ class Schedule(NamedTuple):
 
     @property
     def period(self) -> timedelta:
-        """The time between two starts."""
+        """The time between two scheduled starts: a day or a week."""
         return timedelta(days=1 if self.day is None else 7)
 
     def due(self, now: datetime) -> datetime:
@@ -54,15 +54,20 @@ class Schedule(NamedTuple):
         return last if last <= now else last - self.period
 
     def missed(self, last: datetime, now: datetime) -> list[datetime]:
-        """The scheduled times between two starts at which no run started. A late start counts for the last time."""
+        """The scheduled times between the starts `last` and `now` at which no run started.
+
+        A late start counts as the run of the last scheduled time before it.
+        """
         count = (self.due(now) - self.due(last)) // self.period - 1
         return [self.due(last) + self.period * (number + 1) for number in range(count)]
 
 
 def note_start(prefix: Path, name: str, text: str, now: datetime) -> list[str]:
-    """Stores the start of a scheduled run. Returns a sentence for each scheduled time without a run since the last one.
+    """Stores the start of a scheduled run. Returns one sentence per missed time since the previous start.
 
-    name: system and mode of the run, for the file name. text: the schedule, see `Schedule.read`. now: the start.
+    * name: system and mode of the run, for the file name
+    * text: the schedule, see `Schedule.read`
+    * now: the start
     """
     schedule, file = Schedule.read(text), prefix / "runs" / f"scheduled-{name}.json"
     missed: list[datetime] = []
@@ -94,7 +99,7 @@ class StartedRun(NamedTuple):
     """A run that has started.
 
     * started: UTC, in the format of records
-    * system: the option --system; "" without
+    * system: value of the option --system; "" without this option
     * born: start time of the process, see `lock.born`
     * timeout: in hours
     """
@@ -109,7 +114,10 @@ class StartedRun(NamedTuple):
     timeout: float
 
     def sentence(self) -> str:
-        """ "INCOMPLETE 2026-11-21 01:50: run --mode=quick of alpha ended without a report (began-….json)"."""
+        """The missing run as a sentence.
+
+        Such as "INCOMPLETE 2026-11-21 01:50: run --mode=quick of alpha ended without a report (began-….json)".
+        """
         when = self.started[:16].replace("T", " ")
         of = f" of {self.system}" if self.system else ""
         run = f"run --mode={self.mode}{of} ended without a report ({self.file.name})"
@@ -145,7 +153,7 @@ def read_start(file: Path) -> StartedRun | None:
 
 
 def is_gone(run: StartedRun) -> bool:
-    """Whether the process of a run has ended. A run on another host ends with its timeout."""
+    """Whether the process of a run has ended. A run on another host counts as ended after its timeout."""
     if run.host == socket.gethostname() and (not run.born or lock.born(run.pid) != run.born):
         return True
     try:

@@ -1,4 +1,4 @@
-"""ReFrame's options: of the modes of `linkmatrix run`, refused options, and the command of a stored session."""
+"""Options of ReFrame: the options of each mode, refused options, and the command that repeats a stored session."""
 
 import re
 import shlex
@@ -30,7 +30,7 @@ SESSIONS = ("node_session", "nodes_session")
 
 
 def suite_options(suite: str) -> list[str]:
-    """The options of ReFrame that make each session measure a suite. With "", each test has its own job."""
+    """The options of ReFrame that make each session measure a suite. With the suite "", each test is a separate job."""
     return session_options("suite", suite)
 
 
@@ -83,7 +83,7 @@ HARMLESS = {
 
 
 def check_paths(mode: str, repository: Path) -> list[str]:
-    """The paths with all tests of a mode, for ReFrame's option -c: files of checks/, or the folder."""
+    """The paths that contain all tests of a mode, for ReFrame's option -c: files of checks/, or the folder."""
     folder, without = repository / "checks", WITHOUT_TESTS.get(mode, ())
     files = [file for file in sorted(folder.glob("*.py")) if file.name not in without]
     if not without or not files or any(file.is_dir() and file.name[0] not in "._" for file in folder.glob("*")):
@@ -92,7 +92,7 @@ def check_paths(mode: str, repository: Path) -> list[str]:
 
 
 def refused_option(words: Sequence[str]) -> str:
-    """The error message for an option of ReFrame that lets tests pass unchecked; "" without such an option."""
+    """The error message for an option of ReFrame that lets tests pass unchecked; "" if there is no such option."""
     for word in words:
         if UNCHECKED.fullmatch(word):
             return f"{word} is refused: without its checks every test would pass; leave it out"
@@ -102,7 +102,7 @@ def refused_option(words: Sequence[str]) -> str:
 
 
 def session_extras(command: Sequence[str], mode: str = "", **more: str) -> list[str]:
-    """ReFrame's option --session-extras, which stores the command of linkmatrix in the report.
+    """ReFrame's option --session-extras with the command of linkmatrix. ReFrame stores the command in its report.
 
     more: further entries of the report.
     """
@@ -111,7 +111,7 @@ def session_extras(command: Sequence[str], mode: str = "", **more: str) -> list[
 
 
 def session_mode(session: Mapping[str, Any]) -> str:
-    """The mode of a session, from `linkmatrix run` or from ReFrame's option --mode; "" for none.
+    """The mode of a session, set by `linkmatrix run` or by ReFrame's option --mode; "" without a mode.
 
     session: `session_info` of ReFrame's report.
     """
@@ -124,9 +124,10 @@ def session_mode(session: Mapping[str, Any]) -> str:
 
 
 def session_command(session: Mapping[str, Any], swept: Iterable[str]) -> str:
-    """The command that repeats a session: the command of linkmatrix, or else the command of ReFrame.
+    """The command that repeats a session. A session without a command of linkmatrix has the command of ReFrame.
 
-    session: `session_info` of ReFrame's report. swept: the nodes of a sweep, which are not in ReFrame's command.
+    session: `session_info` of ReFrame's report. swept: the nodes of a sweep, because ReFrame's command does not contain
+    them.
     """
     if command := unquote(str(session.get(COMMAND) or "")):
         return command
@@ -135,13 +136,16 @@ def session_command(session: Mapping[str, Any], swept: Iterable[str]) -> str:
 
 
 def default_selection(more: Sequence[str]) -> tuple[str, ...]:
-    """The selection of `linkmatrix measure`; () if the user's options of ReFrame (`more`) select tests."""
+    """The default selection of `linkmatrix measure`; () if the user's options of ReFrame (`more`) select tests."""
     selecting = any(True for short, long in SELECTING.items() for _ in reframe_values(more, short, long))
     return () if selecting else DEFAULT_SELECTION
 
 
 def reframe_values(more: Sequence[str], short: str, long: str) -> Iterator[str]:
-    """Yields the values of an option of ReFrame in a command line. short, long: "-J", "--job-option"."""
+    """Yields the values of one ReFrame option in a command line.
+
+    short, long: its names, such as "-J" and "--job-option".
+    """
     words = iter(more)
     for word in words:
         name, equals, value = word.partition("=")
@@ -152,7 +156,7 @@ def reframe_values(more: Sequence[str], short: str, long: str) -> Iterator[str]:
 
 
 def job_options(words: Sequence[str]) -> list[str]:
-    """The scheduler's options that ReFrame makes of its options -J: "--reservation=x" for "-J reservation=x"."""
+    """The scheduler options that follow from ReFrame's options -J, such as "--reservation=x" for "-J reservation=x"."""
     found = []
     for value in reframe_values(words, "-J", "--job-option"):
         name, _, rest = value.partition("=")
@@ -162,7 +166,7 @@ def job_options(words: Sequence[str]) -> list[str]:
 
 
 def is_selective(more: Sequence[str]) -> bool:
-    """Whether the user's options of ReFrame may leave out tests of the mode: any option that is not in HARMLESS."""
+    """Whether the user's options of ReFrame may leave out tests of the mode. Only the options in HARMLESS cannot."""
     words = iter(more)
     for word in words:
         option = word.partition("=")[0] if word.startswith("--") else word
@@ -174,7 +178,10 @@ def is_selective(more: Sequence[str]) -> bool:
 
 
 def repeated_words(words: Sequence[str]) -> Iterator[str]:
-    """Yields the words of a command for its repetition: without simulated faults, with another name of the record."""
+    """Yields the words of a command that repeats the command `words`.
+
+    Simulated faults are removed. The file of --record gets another name.
+    """
     left_out = {at for option in option_values(words, "--simulate-fault") for at in range(option.first, option.end)}
     records = {option.end - 1 for option in option_values(words, "--record")}
     for at, word in enumerate(words):
@@ -183,6 +190,6 @@ def repeated_words(words: Sequence[str]) -> Iterator[str]:
 
 
 def program_command(record: Mapping[str, Any]) -> str:
-    """The command that repeats a record's measurement; for several ranks, with a launcher for the same nodes."""
+    """The command that repeats the measurement of a record. Several ranks need a launcher, with the same nodes."""
     nodes = Counter(str(device["node"]) for device in record["devices"] if record["backend"] == "mpi")
     return shlex.join([*(launcher(nodes) if nodes else []), *repeated_words(record["command"])])

@@ -1,4 +1,4 @@
-"""Notes of users on components and slots, such as repairs: the file `notes.json` of the prefix."""
+"""Notes of users about components and slots, such as repairs. The file is `notes.json` of the prefix."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,11 +18,11 @@ MOST_TEXT = 1000  # characters
 
 
 class Note(NamedTuple):
-    """A note on a component, on slots, or on both.
+    """A note about a component, about slots, or about both.
 
     * when: time of the noted action, UTC
     * kind: one of KINDS
-    * part: serial number or UUID of the component; "" for none
+    * part: serial number or UUID of the component; "" if the note is about slots only
     * places: the slots
     * written, by: time and author of the note
     """
@@ -44,7 +44,10 @@ class Note(NamedTuple):
 
 
 def load(prefix: Path) -> list[Note]:
-    """The notes of a prefix, in order of time. Raises BadInput for a damaged file: a lost note may be a repair."""
+    """The notes of a prefix, in order of time.
+
+    Raises BadInput for a damaged file, because a lost note may be a repair.
+    """
     file = prefix / FILE
     if not file.exists():
         return []
@@ -62,7 +65,7 @@ def load(prefix: Path) -> list[Note]:
 
 
 def parse_note(content: Mapping[str, object]) -> Note:
-    """Parses a note of the file. Raises ValueError, LookupError, TypeError."""
+    """Converts an entry of the file to a note. Raises ValueError, LookupError, TypeError."""
     texts = [content[name] for name in ("when", "kind", "text", "part", "written", "by")]
     places = content["places"]
     if not all(isinstance(text, str) for text in texts) or content["kind"] not in KINDS or not isinstance(places, list):
@@ -92,7 +95,10 @@ def parse_time(text: str) -> str:
 def last_repairs(
     notes: Iterable[Note], names: ComponentNames, sightings: Iterable[Sighting]
 ) -> dict[Component | Slot, str]:
-    """{component or slot: time of its last noted repair} of the components and slots in `sightings`."""
+    """Returns {component or slot: time of its last noted repair}.
+
+    Only components and slots in `sightings` have entries.
+    """
     repairs = sorted(one for one in notes if one.kind == "repair")
     found: dict[Component | Slot, str] = {}
     for sighting in sightings if repairs else ():
@@ -105,7 +111,7 @@ def last_repairs(
 
 
 def notes_about(notes: Sequence[Note], parts: Iterable[str], places: Sequence[Slot]) -> list[Note]:
-    """The notes on any of the components or slots. parts: serial numbers and UUIDs."""
+    """The notes about any of the components or slots. parts: serial numbers and UUIDs. places: slots."""
     known = {part.casefold() for part in parts if part}
     return [
         note

@@ -8,8 +8,8 @@ Three queues share the budget:
 | pairs | pairs of leaf switches | at most a quarter |
 | oldest | all nodes, the longest untried first | the rest |
 
-The queue "oldest" therefore always has at least a quarter, however many nodes are urgent. At the end, the other queues
-use the rest. The jobs never exceed the budget.
+The queue "oldest" therefore gets at least a quarter, even if many nodes are urgent. If budget remains, the other queues
+use the remainder. The jobs never exceed the budget.
 """
 
 from collections import Counter
@@ -25,14 +25,15 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Node:
-    """A node with facts from stored runs and its scheduler. Times are seconds since 1970.
+    """A node with facts from stored runs and from its scheduler. Times are seconds since 1970.
 
-    * tested: the oldest of its newest complete results, over the test cases of the suite; None if one is missing
-    * tried: start of the last test of this single node, whatever its result; None for never
-    * suspect, changed: a sentence if the node is flagged or changed; otherwise ""
-    * away: the reason why the node accepts no jobs; otherwise ""
+    * tested: time since when the whole suite is measured: the oldest of the newest complete results of the test cases;
+      None if a test case has no complete result
+    * tried: start of the last single-node test, whatever its result; None if there was none
+    * suspect, changed: a sentence if the node is flagged, and if it changed; otherwise ""
+    * away: the reason why the node accepts no jobs; "" if it accepts jobs
     * leaf: its leaf switch
-    * over_network: a sentence if only a run with another node can remove a flag (of an adapter); otherwise ""
+    * over_network: a sentence if the flag of an adapter can only be removed by a run with another node; otherwise ""
     """
 
     name: str
@@ -46,18 +47,18 @@ class Node:
 
     @property
     def since(self) -> float:
-        """The time of the last attempt to measure the node; -inf for never."""
+        """The time of the last attempt to measure the node; -inf if there was no attempt."""
         return max((then for then in (self.tested, self.tried) if then is not None), default=float("-inf"))
 
     @property
     def cut_off(self) -> str:
-        """A sentence if the last attempt was incomplete, as after a preempted job; otherwise ""."""
+        """A sentence if the last attempt was incomplete, such as after a preempted job; otherwise ""."""
         tested = float("-inf") if self.tested is None else self.tested
         return "the last attempt was incomplete" if self.since > tested else ""
 
     @property
     def urgent_reason(self) -> str:
-        """Why the node is measured before older nodes: it is flagged, changed or incomplete; "" without a reason."""
+        """Why the node is in the queue "urgent": flagged, changed or incompletely measured; "" without a reason."""
         return self.suspect or self.changed or self.cut_off
 
 
@@ -71,7 +72,11 @@ class Duration:
 
 @dataclass(frozen=True)
 class Job:
-    """A planned run, and its reason. kind: "node" for one node, or "pair" for two nodes of two leaf switches."""
+    """A planned run.
+
+    * kind: "node" for a run on one node; "pair" for a run on two nodes of two leaf switches
+    * why: the reason of the run
+    """
 
     kind: str
     nodes: tuple[str, ...]
@@ -86,13 +91,13 @@ class Job:
 
 @dataclass
 class Budget:
-    """The rest of a budget in node-seconds, and the jobs that were planned."""
+    """A budget in node-seconds: the remaining part, and the planned jobs."""
 
     left: float
     jobs: list[Job] = field(default_factory=list)
 
     def plan(self, wanted: Iterable[Job], most: float) -> None:
-        """Plan the wanted jobs in their order, until the budget or `most` node-seconds are used."""
+        """Plans the wanted jobs in their order. Ends when the budget or `most` node-seconds are used."""
         for job in wanted:
             if job.cost > min(self.left, most):
                 return  # all jobs of a queue cost the same
@@ -102,7 +107,7 @@ class Budget:
 
 
 def typical_duration(seconds: Sequence[float]) -> Duration | None:
-    """The duration of a run, from the durations of stored runs in seconds; None without stored runs."""
+    """The expected duration of a run, from the durations of stored runs in seconds; None without stored runs."""
     known = sorted(seconds)
     return Duration(known[min(int(LIKELY * len(known)), len(known) - 1)], len(known)) if known else None
 
@@ -114,10 +119,10 @@ def plan(
     together: Duration | None,
     budget: float,
 ) -> list[Job]:
-    """The jobs that fit into a budget of node-seconds, the most urgent first.
+    """The jobs that fit into a budget of node-seconds, the most urgent job first.
 
-    * pairs: {two leaf switches: time of the last measurement between their nodes, None for never}
-    * alone, together: the duration of a run on one node, and on two nodes; with None, no such run is planned
+    * pairs: {(leaf switch, leaf switch): time of the last measurement between their nodes}; None if never measured
+    * alone, together: duration of a run on one node, and of a run on two nodes; None to plan no such run
     """
     planned_jobs = Budget(budget)
     able = sorted((node for node in nodes if not node.away), key=lambda node: (node.since, node.name))
@@ -134,9 +139,10 @@ def plan(
 
 
 def urgency(node: Node) -> tuple[bool, bool, float]:
-    """The sort key of urgent nodes: flagged, changed, incompletely measured; within each, the oldest first.
+    """The sort key of urgent nodes: flagged nodes first, then changed nodes, then incompletely measured nodes.
 
-    A node that was never measured completely is last, because a complete measurement may be impossible.
+    In each group, the node with the oldest measurement is first. Among incompletely measured nodes, a node that was
+    never measured completely is last, because a complete measurement may be impossible.
     """
     if node.suspect or node.changed:
         return not node.suspect, not node.changed, node.since
@@ -144,18 +150,18 @@ def urgency(node: Node) -> tuple[bool, bool, float]:
 
 
 def node_jobs(nodes: Iterable[Node], span: Duration | None) -> list[Job]:
-    """A job for each node, with its reason; none if the duration is unknown."""
+    """One job per node, with its reason; no jobs if the duration is unknown."""
     if span is None:
         return []
     return [Job("node", (node.name,), span.seconds, node.urgent_reason) for node in nodes]
 
 
 def pair_jobs(able: Sequence[Node], pairs: Mapping[Pair, float | None], span: Duration | None) -> list[Job]:
-    """A job of two nodes for each pair of leaf switches. The jobs are spread over the nodes.
+    """The jobs for pairs of leaf switches: one job of two nodes per pair. The jobs are spread over the nodes.
 
-    1. Nodes with `over_network`, each with a node of the leaf switch whose last measurement with theirs is the oldest,
-       or with any other node if no such pair is left.
-    2. The other pairs of leaf switches: never measured pairs, then the oldest.
+    1. Nodes with `over_network` are first. The second node is on the leaf switch whose last measurement with the first
+       leaf switch is the oldest. If no such pair is left, any other node is the second node.
+    2. The other pairs of leaf switches follow: first the never measured pairs, then the oldest.
     """
     if span is None:
         return []

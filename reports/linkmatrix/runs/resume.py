@@ -1,13 +1,13 @@
-"""`linkmatrix run --resume`: finds the test cases that passed in the interrupted run and are not measured again.
+"""`linkmatrix run --resume`: finds the test cases that passed in the interrupted run and need no second measurement.
 
 * ReFrame gets the same selection of test cases, and excludes the passed test cases by their hash. Test cases without a
   result are therefore measured.
-* A pass that is too old, disturbed, or of a simulated fault does not count.
-* A pass counts only for the components and the driver in its record. For each of these components, the test case with
-  the fewest cells is measured again. If the new records lack a component or the driver of a pass, the pass is void, and
-  the run is INCOMPLETE.
-* ReFrame's --restore-session cannot be used: it warns about the search path of the checks, which is an error with
-  --warn-as-error.
+* A pass does not count if it is too old or disturbed, or if it has a simulated fault.
+* A pass counts only for the components and the driver in its record. To identify them again, the test case with the
+  fewest cells is measured again for each slot.
+* If the new records lack a component or the driver of a pass, the pass is void, and the run is INCOMPLETE.
+* ReFrame's --restore-session cannot be used. It warns about the search path of the checks, and --warn-as-error makes
+  this warning an error.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ Machine = Mapping[str, Mapping[str, str]]  # {node: {"driver": version, slot: id
 
 
 class Passed(NamedTuple):
-    """A passed test case. case: its key in a manifest. when: start of its run, in seconds since 1970."""
+    """A passed test case. case: its key in a manifest.
+
+    when: start of the run in which it passed, in seconds since 1970.
+    """
 
     partition: str
     case: str
@@ -58,9 +61,10 @@ class Passed(NamedTuple):
 class EarlierPasses:
     """The results of the runs that a run resumes.
 
-    * passed: {hash: passed test cases}, one per partition; () if the test case did not pass on all partitions
+    * passed: {hash of a test case: its passes}. A test case has one pass per partition; () if it did not pass on all
+      partitions.
     * report: the report of the last run; None without a report
-    * whole: whether the runs have no selection, and measure all tests of the mode
+    * whole: whether the runs measured all tests of the mode, without a selection
     """
 
     passed: Mapping[str, tuple[Passed, ...]] = field(default_factory=dict)
@@ -68,10 +72,10 @@ class EarlierPasses:
     whole: bool = True
 
     def options(self, suite: str, left_out: Iterable[str] = ()) -> list[str]:
-        """The options of ReFrame that skip the passed test cases, except `remeasured`.
+        """The options of ReFrame that skip the passed test cases. The test cases in `remeasured` are not skipped.
 
-        suite: the suite of the mode's sessions, which also skip the test cases; "" for a mode without sessions.
-        left_out: hashes of further test cases to skip.
+        * suite: the suite of the mode's sessions, which skip the same test cases; "" for a mode without sessions
+        * left_out: hashes of other test cases to skip
         """
         skipped = sorted({*(self.passed.keys() - self.remeasured), *left_out})
         less = suite_options(",".join([suite, *(f"-/{code}" for code in skipped)])) if suite and skipped else []
@@ -79,7 +83,10 @@ class EarlierPasses:
 
     @property
     def remeasured(self) -> set[str]:
-        """The hashes of the passed test cases to measure again: for each slot, the test case with the fewest cells."""
+        """The hashes of the passed test cases to measure again.
+
+        For each slot: the passed test case with the fewest cells.
+        """
         cheapest: dict[tuple[str, str], tuple[int, str]] = {}
         for code, found in self.passed.items():
             for one in found:
@@ -93,16 +100,16 @@ class EarlierPasses:
 
 
 def store_passes(last: Path, mode: str, stamp: str, before: EarlierPasses, report: Path | None) -> None:
-    """Stores the passed tests of a run and its report in the file `last`, for a later --resume."""
+    """Stores the passed tests of a run in the file `last`, with the path of the report, for a later --resume."""
     content = {"mode": mode, "report": str(report) if report else None, "stamp": stamp, "whole": before.whole}
     content["passed"] = {code: [list(one) for one in found] for code, found in sorted(before.passed.items())}
     write_whole(last, json.dumps(content).encode())
 
 
 def load_passes(last: Path, prefix: Path, judge: Judge, hours: float) -> EarlierPasses:
-    """The passed tests of the last run, from the file of `store_passes` and from the report of a killed run.
+    """The passed tests of the last run: from the file of `store_passes`, and from the report if the run was killed.
 
-    hours: a test that passed longer ago does not count.
+    hours: the maximum age of a pass.
     """
     oldest, newest = time.time() - hours * 3600, time.time() + SKEW
     try:
@@ -142,9 +149,10 @@ def load_passes(last: Path, prefix: Path, judge: Judge, hours: float) -> Earlier
 
 
 def passed_tests(judged: list[Judged], when: float) -> dict[str, tuple[Passed, ...]]:
-    """{hash: passed test cases} of a run, one per partition; () if the test case did not pass on all partitions.
+    """Returns {hash of a test case: its passes} of a run.
 
-    when: start of the run, in seconds since 1970.
+    * A test case has one pass per partition; () if it did not pass on all partitions.
+    * when: start of the run, in seconds since 1970
     """
     found: dict[str, list[Judged]] = {}
     for one in judged:
@@ -168,7 +176,7 @@ def passed_tests(judged: list[Judged], when: float) -> dict[str, tuple[Passed, .
 
 
 def has_passed(one: Judged) -> bool:
-    """Whether a test case is PASS or WARN, without a simulated fault and without a disturbance."""
+    """Whether a test case is an undisturbed PASS or WARN without a simulated fault."""
     record = one.test.record
     if one.verdict > Verdict.WARN or record is None:
         return one.verdict <= Verdict.WARN
@@ -176,9 +184,9 @@ def has_passed(one: Judged) -> bool:
 
 
 def valid_passes(before: EarlierPasses, judged: Iterable[Judged]) -> tuple[EarlierPasses, list[str]]:
-    """(the earlier passes that still count, one sentence per node with void passes), after a resumed run.
+    """Returns (the earlier passes that still count, one sentence per node with void passes).
 
-    judged: the test cases of the resumed run.
+    judged: the test cases of the resumed run, which has ended.
     """
     now: dict[str, dict[str, str]] = {}
     for one in judged:
@@ -205,13 +213,13 @@ def valid_passes(before: EarlierPasses, judged: Iterable[Judged]) -> tuple[Earli
 
 
 def stamp_time(stamp: str) -> float:
-    """The start of the run with a stamp, in seconds since 1970. Raises ValueError."""
+    """Converts the stamp of a run to its start in seconds since 1970. Raises ValueError."""
     text = re.sub(r"-\d+$", "", stamp)
     return datetime.strptime(text, "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc).timestamp()
 
 
 def find_killed_report(prefix: Path, stamp: str) -> Path | None:
-    """The report of a killed run; None without one. ReFrame still writes a report when its parent is killed."""
+    """The report of a killed run; None if there is none. ReFrame still writes a report after its parent was killed."""
     for path in folders.reports(prefix)[::-1][:MOST_REPORTS]:
         if belongs_to_run(path, stamp):
             say(f"note: the previous run was killed, and its ReFrame left {path.name}")
@@ -220,7 +228,10 @@ def find_killed_report(prefix: Path, stamp: str) -> Path | None:
 
 
 def belongs_to_run(report: Path, stamp: str) -> bool:
-    """Whether a report belongs to the run with this stamp: its command line contains the run's JUnit file."""
+    """Whether a report belongs to the run with this stamp.
+
+    The command line of such a report names the run's JUnit file.
+    """
     try:
         return f"junit-{stamp}.xml" in str(read_json(report)["session_info"]["cmdline"])
     except (BadInput, KeyError, TypeError):
@@ -228,9 +239,10 @@ def belongs_to_run(report: Path, stamp: str) -> bool:
 
 
 def reason_ignored(report: Path, stamp: str) -> tuple[str, bool]:
-    """(the reason why a report that was written during a run is ignored, whether the report is readable).
+    """Returns (why a report is ignored, whether the report is readable). The report was written during the run `stamp`.
 
-    stamp: of the run. A report that a full disk cut off may still contain the command line, and so belong to the run.
+    A full disk may cut off a report. Such a report may still contain the command line of the run, and so belong to the
+    run.
     """
     try:
         ours = f"junit-{stamp}.xml".encode() in read_whole(report, MOST_BYTES)

@@ -1,10 +1,10 @@
-"""The scopes of flags: a test case, a link class and a path.
+"""The scopes of flags. A scope is a test case, a link class and a path.
 
 * Each flag of a component has a scope. Only an undisturbed PASS or WARN of the component in the same scope counts
   towards the removal of the flag.
-* A scope without link class is the complete test case. Error counters that rose during the test case have this scope.
-* An adapter is flagged if it explains cells that FAIL, or if one of its error counters rose. Its device is flagged too
-  if the cells do not distinguish the two.
+* A scope without link class is the whole test case. A flag for error counters has this scope.
+* An adapter is flagged if it explains cells that FAIL, or if one of its error counters rose. If the cells do not
+  distinguish the adapter from its device, the device is flagged too.
 * An adapter is clean for a scope if all cells between nodes that use the adapter passed. A measurement of a single node
   does not test its adapters.
 """
@@ -35,10 +35,9 @@ UNDECIDED = (Verdict.DISTURBED, Verdict.INCOMPLETE)
 
 
 class Scope(NamedTuple):
-    """A test case with a link class ("" for all) and a path.
+    """A test case with a link class ("" for all classes) and a path.
 
-    path: the words that distinguish results of one test case, such as "device memory, staged", or a size that the user
-    set; often "".
+    path: words that distinguish the results of one test case, such as "device memory, staged" or a size; often "".
     """
 
     testcase: str
@@ -51,26 +50,36 @@ class Scope(NamedTuple):
 
 
 class JudgedClasses(NamedTuple):
-    """The link classes of cells by endpoint or adapter. good: with PASS or WARN cells. bad: with other cells."""
+    """The link classes of the judged cells of each endpoint or adapter.
+
+    * good: {endpoint or adapter: link classes with PASS or WARN cells}
+    * bad: {endpoint or adapter: link classes with other cells}
+    """
 
     good: dict[str, set[str]]
     bad: dict[str, set[str]]
 
 
 def result_path(record: Mapping[str, Any], result: Result, variant: str) -> str:
-    """The path of a result's scopes. variant: the variant words of the test, with a size that the user set."""
+    """The path of the scopes of a result.
+
+    variant: the variant words of the test. If the user set a size, the words contain the size.
+    """
     size = table_size(variant)
     words = distinguishing_words(record, result, variant) + ("" if size is None else f", {size} bytes")
     return words.removeprefix(", ")
 
 
 def short_sample_scope(scope: Scope) -> Scope:
-    """The scope to flag for intermittent cells in `scope`. Only results with short samples can be clean for it."""
+    """The scope of a flag for intermittent cells of `scope`.
+
+    Only results with short samples can be clean for this scope.
+    """
     return scope._replace(path=", ".join(filter(None, (scope.path, "short samples"))))
 
 
 def result_scopes(record: Mapping[str, Any], result: Result, variant: str, classes: Iterable[str]) -> set[Scope]:
-    """The scopes of a result, one per link class. variant: see `result_path`."""
+    """The scopes of a result, one per link class in `classes`. variant: see `result_path`."""
     path = result_path(record, result, variant)
     return {Scope(result["testcase"], name, path) for name in classes}
 
@@ -87,7 +96,7 @@ def endpoint_classes(matrix: MatrixVerdict) -> JudgedClasses:
 
 
 def classes_in_mask(matrix: MatrixVerdict, cells: np.ndarray) -> dict[str, set[str]]:
-    """{endpoint: link classes of its cells in the mask `cells`} of a matrix in memory."""
+    """Returns {endpoint: link classes of its cells} for the cells in a mask. The matrix must be in memory."""
     found: dict[str, set[str]] = {}
     assert matrix.whole is not None
     codes = matrix.whole.block.classes
@@ -100,13 +109,13 @@ def classes_in_mask(matrix: MatrixVerdict, cells: np.ndarray) -> dict[str, set[s
 
 
 def class_names(matrix: MatrixVerdict, cells: np.ndarray) -> set[str]:
-    """The link classes of the cells in the mask `cells` of a matrix in memory."""
+    """The link classes of the cells in a mask. The matrix must be in memory."""
     assert matrix.whole is not None
     return {matrix.matrix.class_names[code] for code in np.unique(matrix.whole.block.classes[cells]).tolist()}
 
 
 def disturbed_nodes(record: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, list[str]]:
-    """{node: names of the processes that disturbed it} during the measurement of a result."""
+    """Returns {node: names of the processes that disturbed it} during the measurement of a result."""
     others = result.get("others") or {}
     named = list(named_disturbances(others))
     node_of = {device["label"]: device["node"] for device in record["devices"]}
@@ -122,7 +131,7 @@ def disturbed_nodes(record: Mapping[str, Any], result: Mapping[str, Any]) -> dic
 
 
 def named_disturbances(others: Mapping[str, Any]) -> Iterator[tuple[str, list[str | None]]]:
-    """Yields (node, names of the processes) of each disturbance; None for an unreadable name."""
+    """Yields (node, names of the disturbing processes) of each disturbance. An unreadable name is None."""
     names = {one["pid"]: one["name"] for one in others.get("processes", ())}
     for one in others.get("disturbances") or ():
         yield one["node"], [names.get(pid) for pid in one["pids"]]
@@ -144,10 +153,11 @@ Adapters = dict[str, tuple[tuple[str, str], Sighting]]
 
 
 def named_adapters(record: Mapping[str, Any]) -> Adapters:
-    """{name of an adapter in findings or counters: ((node, identity), sighting)}. Ports of one adapter share an entry.
+    """Returns {name of an adapter: ((node, identity), sighting)}, with the names in findings and in counters.
 
-    The name in findings is "mlx5_2 of n17". The name in counters is "mlx5_2", or "n17:mlx5_2" if the record has several
-    nodes, and ends with ":2" for the second port.
+    * The name in findings is "mlx5_2 of n17".
+    * The name in counters is "mlx5_2". If the record has several nodes, the name is "n17:mlx5_2".
+    * In counters, the second port ends with ":2". All ports of an adapter share an entry.
     """
     nodes = {node["name"] for node in record["nodes"]}  # one of them may have no adapter
     several = len(nodes | {one["place"].get("node") for one in record["adapters"]}) > 1
@@ -159,7 +169,7 @@ def named_adapters(record: Mapping[str, Any]) -> Adapters:
 
 
 def flagged_adapter(finding: Finding, names: Names, known: Mapping[str, object]) -> tuple[str, bool]:
-    """(name of the adapter of a finding, "" for none; whether a device may be at fault instead).
+    """Returns (name of the adapter of a finding, whether a device may be at fault instead); ("", False) for none.
 
     known: the names of the adapters that the record identifies.
     """
@@ -171,13 +181,16 @@ def flagged_adapter(finding: Finding, names: Names, known: Mapping[str, object])
 
 
 def adapter_cells(layout: Layout, adapter: Subject) -> np.ndarray:
-    """The mask of the cells between nodes that use an adapter, rows × columns. adapter: its index in the layout."""
+    """The mask of the cells between nodes that use an adapter, rows × columns.
+
+    adapter: index of the adapter in the layout.
+    """
     across = layout.row_node[:, None] != layout.column_node[None, :]
     return across & ((layout.row_nic == adapter)[:, None] | (layout.column_nic == adapter)[None, :])
 
 
 def adapter_classes(record: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> JudgedClasses:
-    """The judged link classes of the cells over each adapter. Cells without a reference do not count."""
+    """The judged link classes of the cells of each adapter. Cells without a reference do not count."""
     found = JudgedClasses({}, {})
     if matrix.whole is None or not record["adapters"] or len({one["node"] for one in record["devices"]}) < 2:
         return found

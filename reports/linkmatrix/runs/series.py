@@ -1,12 +1,12 @@
 """Values over time: the median of each link class in each run, and the changes of level in such a series.
 
-The changes divide a series into segments. The best segments minimize the sum of costs, plus a penalty for each change
-(Jackson et al. 2005):
+The changes divide a series into segments. The best segments have the smallest sum of costs and penalties (Jackson et
+al. 2005):
 
-* The cost of a value is (x - level)² / σ², at most 3² (Fearnhead and Rigaill 2019). A single outlier is therefore no
-  change. The level is the median of the segment.
-* The penalty is 3 log n (BIC for a level and a position). A segment has at least three values.
-* σ is estimated from the differences of neighbours, so that changes of level hardly affect it.
+* The cost of a value is (x - level)² / σ², at most 3² (Fearnhead and Rigaill 2019). The maximum prevents that a single
+  outlier is a change. The level is the median of the segment.
+* The penalty per change is 3 log n (BIC for a level and a position). A segment has at least three values.
+* σ is estimated from the differences of neighbours, so that changes of level hardly affect σ.
 
 The search is exact, over O(n²) segments. Only the last MOST values of a series are searched.
 """
@@ -51,7 +51,10 @@ Median = Mapping[str, Any]  # a row with these columns
 
 
 class Change(NamedTuple):
-    """A change of level between the values `at` - 1 and `at`. before, after: the medians of both segments."""
+    """A change of level between the values `at` - 1 and `at`.
+
+    before, after: medians of the segments before and after it.
+    """
 
     at: int
     before: float
@@ -59,9 +62,9 @@ class Change(NamedTuple):
 
 
 def medians(test: Test, values_of: Callable[[Matrix], Mapping[str, float]] | None = None) -> Iterator[Median]:
-    """Yields a row with COLUMNS for each result and link class of a test; none for a simulated fault.
+    """Yields a row with COLUMNS for each result and link class of a test. A simulated fault has no rows.
 
-    values_of: returns {link class: value} for a matrix; None for the medians of its link classes.
+    values_of: a function that returns {link class: value} of a matrix; None for the medians of its link classes.
     """
     record = test.record
     if record is None or simulated_fault(record):
@@ -79,7 +82,7 @@ def medians(test: Test, values_of: Callable[[Matrix], Mapping[str, float]] | Non
 
 
 def frame(rows: "Iterable[Median] | pandas.DataFrame") -> "pandas.DataFrame":
-    """The rows of `medians` as a table in order of time, without duplicates."""
+    """The rows of `medians` as a table, in order of time and without duplicates."""
     import pandas
 
     found = pandas.DataFrame(rows, columns=COLUMNS)
@@ -89,7 +92,7 @@ def frame(rows: "Iterable[Median] | pandas.DataFrame") -> "pandas.DataFrame":
 
 
 def record_facts(record: Mapping[str, Any]) -> dict[str, str]:
-    """{fact: value} of the software, program, kernel, VBIOS and firmware of all nodes of a record."""
+    """Returns {fact: value} of all nodes of a record: software, program, kernel, VBIOS and firmware."""
     found: dict[str, set[str]] = defaultdict(set)
     for _, name, fact in node_facts(record):
         found[name].add(fact)
@@ -99,7 +102,10 @@ def record_facts(record: Mapping[str, Any]) -> dict[str, str]:
 
 
 def change_points(values: Sequence[float], least: float = 0.005) -> list[Change]:
-    """The changes of level by at least the fraction `least`, in order; none for fewer than six values."""
+    """The changes of level, in order. Fewer than six values have no changes.
+
+    least: the smallest change, as a fraction of the level.
+    """
     skipped = max(0, len(values) - MOST)
     x = np.asarray(values[skipped:], dtype=float)
     n = len(x)
@@ -131,7 +137,7 @@ def change_points(values: Sequence[float], least: float = 0.005) -> list[Change]
 
 
 def medians_before(x: np.ndarray, end: int) -> list[float]:
-    """The medians of x[0:end], x[1:end] … x[end - 1:end], by insertion into a sorted list."""
+    """The medians of x[0:end], x[1:end] … x[end - 1:end]. They are calculated by insertion into a sorted list."""
     inside: list[float] = []
     found = []
     for value in x[:end][::-1].tolist():
@@ -148,7 +154,7 @@ Key = tuple[str, str, str, int | None, str, str]  # partition, node, test case, 
 
 
 class EarlierValues:
-    """The values of the same cells in up to MOST_RUNS runs before `run`; none for a run without a report.
+    """The values of the same cells in up to MOST_RUNS runs before `run`; no values for a run without a report.
 
     The reports are read when the first cell is requested.
     """
@@ -157,7 +163,7 @@ class EarlierValues:
         self.run = run
 
     def values(self, test: Test, result: Result, pair: Pair) -> list[float]:
-        """The earlier values of a cell in the result's unit, the oldest first."""
+        """The values of a cell in the earlier runs, the oldest first, in the unit of the result."""
         if test.record is None:
             return []
         return [
@@ -168,7 +174,7 @@ class EarlierValues:
 
     @cached_property
     def found(self) -> dict[Key, list[Result]]:
-        """{key of the series: results of the earlier runs, the oldest first}."""
+        """Returns {key of the series: results of the earlier runs}, the oldest result first."""
         runs = []
         for path in self.paths():
             try:
@@ -196,7 +202,7 @@ class EarlierValues:
 
 
 def series_key(test: Test, record: Mapping[str, Any], result: Result) -> Key:
-    """The key of a series. Cells of two runs belong to the same series if their names and keys are equal."""
+    """The key of a series. Two cells belong to the same series if their pairs and their keys are equal."""
     nodes = {device["node"] for device in record["devices"]} or {record["host"]["name"]}
     node = nodes.pop() if len(nodes) == 1 else ""  # with several nodes, the labels contain the names of the nodes
     words = distinguishing_words(record, result, test.variant)
@@ -204,7 +210,7 @@ def series_key(test: Test, record: Mapping[str, Any], result: Result) -> Key:
 
 
 def cell_value(result: Result, pair: Pair) -> float | None:
-    """The value of a cell; None if it was not measured, or if the matrix does not fit into memory."""
+    """The value of a cell; None if the cell was not measured, or if the matrix does not fit into memory."""
     matrix = from_result(result)
     if matrix.whole is None or pair[0] not in matrix.rows or pair[1] not in matrix.columns:
         return None

@@ -55,9 +55,9 @@ class Run:
 
 
 def find(path: Path | None) -> Run:
-    """The run at `path`: a record, a ReFrame report, or a folder with either; None is the run that ended last.
+    """The run at `path`: a record, a ReFrame report, or a folder with either. Raises BadInput if there is none.
 
-    Raises BadInput if there is none.
+    path: None for the run that ended last.
     """
     path = newest_report(prefix() / "reports") if path is None else path
     if path.is_dir():
@@ -74,15 +74,15 @@ def find(path: Path | None) -> Run:
 
 
 def find_each(paths: Iterable[Path], for_verdicts: bool = True) -> list[Run]:
-    """The runs at all paths, without duplicates; without a path, the run that ended last. Raises BadInput.
+    """The runs at all paths, without duplicates. Raises BadInput. Without a path: the run that ended last.
 
-    for_verdicts: keep tests of the same report that read the same measurement, because each has its own verdict.
+    for_verdicts: whether to keep tests of one report that read the same measurement, because each has its own verdict.
     """
     return without_duplicates([find(path) for path in paths] or [find(None)], for_verdicts)
 
 
 def find_all(paths: Iterable[Path]) -> Run:
-    """The runs of `find_each`, joined into one run."""
+    """The runs of `find_each`, combined into one run."""
     found = find_each(paths)
     if len(found) == 1:
         return found[0]
@@ -94,9 +94,9 @@ def find_all(paths: Iterable[Path]) -> Run:
 
 
 def in_folder(folder: Path) -> Run:
-    """The run that ended last, among the reports in `folder` or in its subfolder reports/.
+    """The run in `folder`: of its reports and the reports in its subfolder reports/, the run that ended last.
 
-    Without reports, all records below `folder` are one run. Raises BadInput without records.
+    Without a report, all records below `folder` are one run. Raises BadInput if there is no record.
     """
     for place in (folder, folder / "reports"):
         if reports_in(place):
@@ -109,7 +109,7 @@ def in_folder(folder: Path) -> Run:
 
 
 def is_record(path: Path) -> bool:
-    """Whether a *.json file begins with the schema of a record. Raises OSError if it is unreadable."""
+    """Whether a *.json file begins with the schema of a record. Raises OSError if the file is unreadable."""
     if path.suffix != ".json" or not path.is_file():
         return False
     with path.open("rb") as file:
@@ -119,10 +119,10 @@ def is_record(path: Path) -> bool:
 def without_duplicates(runs: Sequence[Run], for_verdicts: bool = True) -> list[Run]:
     """The runs without duplicates. for_verdicts: see `find_each`.
 
-    * A test that is named twice, or was copied, counts once. A test of a report is a duplicate only of a test with the
-      same or a better result.
-    * A process of a session has a record, and each of its tests has a part of this record. The parts count if they are
-      complete, because each part names its check. Otherwise, the record of the process counts.
+    * A test that the user names twice counts once, and so does a copied test. A test of a report is left out only if
+      its duplicate has the same or a better result in ReFrame.
+    * A process of a session writes one record, and each of its tests writes a part of this record. If the parts are
+      complete, the parts count, because each part names its check. Otherwise, the record of the process counts.
     """
     known: dict[Hashable, list[tuple[int, Test]]] = {}
     left_out: dict[int, str] = {}  # by the identity of a test
@@ -156,9 +156,11 @@ def without_duplicates(runs: Sequence[Run], for_verdicts: bool = True) -> list[R
 
 
 def find_duplicate(test: Test, own_run: int | None, known: Iterable[tuple[int, Test]]) -> Test | None:
-    """The first of the tests `known` for the same check, or for an unknown check; None without one.
+    """The first duplicate of `test` among the tests `known`; None if there is none.
 
-    known: (number of the run, test) with the same measurement. own_run: the run whose tests are no duplicates.
+    * known: (number of the run, test) of tests with the same measurement
+    * own_run: the number of the run whose tests are no duplicates
+    * Two tests of different checks are no duplicates. A test of an unknown check may be a duplicate of any test.
     """
 
     def asked(one: Test) -> tuple[str, str] | None:
@@ -177,38 +179,41 @@ def find_duplicate(test: Test, own_run: int | None, known: Iterable[tuple[int, T
 
 
 def test_keys(run: Run, test: Test) -> list[Hashable]:
-    """The keys of a test's measurements, equal in every copy of its record. Without a record, a key of the test."""
+    """The keys of a test's measurements. Every copy of its record has the same keys.
+
+    Without a record: a key of the test.
+    """
     if test.record is None:
         return [(run.session or str(run.path.absolute()), test.name, test.partition, test.environ, test.attempt)]
     return measurements(test.record)
 
 
 def measurements(record: Mapping[str, Any]) -> list[Hashable]:
-    """The keys of a record's measurements, equal in every copy and every part of the record."""
+    """The keys of a record's measurements. Every copy and every part of the record has the same keys."""
     run = program_run(record)
     found = [(run, one["testcase"], one["size_bytes"], option_text(one)) for one in record["results"]]
     return list(dict.fromkeys(found)) or [(run, record["asked_by"])]
 
 
 def test_source(test: Test) -> str:
-    """The path of a test's record; without a record, the name of the test."""
+    """The path of a test's record; the name of the test if there is no record."""
     return str(test.path or test.name)
 
 
 def is_process_record(test: Test) -> bool:
-    """Whether a test has the record of a process that measured several tests of a session, in a folder `processN`."""
+    """Whether the record of a test is in a folder `processN`: the record of a process that measured several tests."""
     return test.path is not None and re.fullmatch(r"process\d+", test.path.parent.name) is not None
 
 
 def program_run(record: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The key of the program run that wrote a record."""
+    """A key of the program run that wrote a record."""
     imported = record.get("imported") or {}  # two files may be imported in the same second
     source = imported.get("sha256"), str(imported.get("lines")), imported.get("column")
     return record["started"], record["seconds"], record["host"]["name"], tuple(record["command"]), source
 
 
 def record_name(path: Path, cases: list[str]) -> str:
-    """The name of a test without a report. path: of its record. cases: the test cases in the record."""
+    """The name for a record without a report. path: of the record. cases: the test cases in the record."""
     if len(cases) == 1:
         return cases[0]
     return f"{path.name} with {len(cases)} test cases" if cases else f"{path.name} without a test case"
@@ -235,7 +240,7 @@ def from_records(paths: Iterable[Path]) -> Run:
 
 
 def stored_verdict(path: Path) -> "StoredVerdict | None":
-    """The stored verdict of the record at `path`, from the same folder; None without one. Raises BadInput."""
+    """The stored verdict next to the record at `path`; None if there is none. Raises BadInput."""
     if not path.with_name(VERDICT).is_file():
         return None
     from . import verdict_file  # slow to import
@@ -244,9 +249,9 @@ def stored_verdict(path: Path) -> "StoredVerdict | None":
 
 
 def from_report(path: Path, report: dict[str, Any], site: Path | None = None) -> Run:
-    """The run of a ReFrame report, without the test cases that its manifest allows to skip. Raises BadInput.
+    """The run of a ReFrame report. Skipped test cases that the manifest allows to skip are left out. Raises BadInput.
 
-    site: the folder with config/manifests; None for `folders.repository`.
+    site: the folder that contains config/manifests; None for `folders.repository`.
     """
     from . import manifest  # imported here, because records need no manifest
 
@@ -267,13 +272,13 @@ def from_report(path: Path, report: dict[str, Any], site: Path | None = None) ->
 
 
 def load_all(path: Path) -> Run:
-    """The run of the report at `path`, with the test cases that may be skipped. Raises BadInput."""
+    """The run of the report at `path`, with all of its skipped test cases. Raises BadInput."""
     return all_cases(path, read_json(path, CUT))
 
 
 @contextlib.contextmanager
 def reframe_errors(path: Path) -> Iterator[None]:
-    """A context that converts errors from an invalid report at `path` to BadInput."""
+    """A context that converts errors of reading the report at `path` to BadInput."""
     try:
         yield
     except BadInput:
@@ -297,9 +302,9 @@ def case_by_case(path: Path, report: dict[str, Any]) -> Iterator[Test]:
 
 
 def failed_dependency(case: Mapping[str, Any], failed: Mapping[Any, str]) -> str:
-    """A sentence if ReFrame did not run a test case because of a failed dependency; otherwise "".
+    """A sentence if ReFrame did not run a test case because a dependency failed; otherwise "".
 
-    failed: {unique name: name} of the failed test cases.
+    failed: {unique name: display name} of the failed test cases.
     """
     if case["result"] not in ("skip", "fail_deps"):
         return ""
@@ -308,14 +313,14 @@ def failed_dependency(case: Mapping[str, Any], failed: Mapping[Any, str]) -> str
 
 
 def session_time(path: Path, report: dict[str, Any], key: str) -> str:
-    """The start (key START) or end (key END) of a report's session, in the format of records; "" if unknown."""
+    """The start (key START) or end (key END) of a report's session, in the time format of records; "" if unknown."""
     with reframe_errors(path):
         seconds = report["session_info"].get(key)
         return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%dT%H:%M:%SZ}" if seconds else ""
 
 
 def all_cases(path: Path, report: dict[str, Any]) -> Run:
-    """The run of a ReFrame report, without fixtures that passed. Raises BadInput."""
+    """The run of a ReFrame report. Fixtures that passed are left out. Raises BadInput."""
     tests = tuple(case_by_case(path, report))
     session, (started, ended) = report["session_info"], (session_time(path, report, key) for key in (START, END))
     notes = [] if tests else ["ReFrame ran no test case: 'reframe -C config/settings.py -c checks -R -l' lists them"]

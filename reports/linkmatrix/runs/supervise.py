@@ -30,13 +30,14 @@ DRAIN = 5  # seconds to read the rest of the output: a remaining child process m
 def end_with_parent() -> None:
     """Makes the kernel send SIGTERM to ReFrame when `linkmatrix run` is killed. Called in the child process.
 
-    ReFrame then cancels its jobs. Otherwise, it would continue without the lock, together with the next run.
+    After SIGTERM, ReFrame cancels its jobs. Without SIGTERM, ReFrame would continue without the lock, and the next run
+    would run concurrently.
     """
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def read_lines(child: subprocess.Popen[str], output: Callable[[str], object] | None) -> None:
-    """Passes each line of a command's output to `output`, until the command closes its output."""
+    """Passes each line of a command's output to `output`. Returns when the command closes its output."""
     if output is not None and child.stdout is not None:
         for line in child.stdout:
             output(line)
@@ -52,12 +53,12 @@ def run_supervised(
 ) -> int:
     """Runs a command in its own process group, and returns its exit code.
 
-    * timeout: in seconds; then the process group is ended
-    * prepare: a function that is called once, while the command starts
+    * timeout: in seconds. After this time, the process group is ended.
+    * prepare: a function that is called once, after the start of the command
     * output: a function that is called for each line of output; None to print the output
 
-    SIGTERM and SIGINT are forwarded to the group as SIGTERM. With SIGINT and --warn-as-error, ReFrame would also print
-    a traceback.
+    SIGTERM and SIGINT are forwarded to the group as SIGTERM. After SIGINT with --warn-as-error, ReFrame would also
+    print a traceback.
     """
     children: list[subprocess.Popen[str]] = []
     forwarded_before = len(FORWARDED)
@@ -109,7 +110,10 @@ def start(
 def wait_for(
     child: subprocess.Popen[str], reader: threading.Thread, timeout: float, prepare: Callable[[], object]
 ) -> int:
-    """Waits for a command, and returns its exit code. Ends it after the timeout, and if the clock goes back."""
+    """Waits for a command, and returns its exit code.
+
+    Ends the command after the timeout, or if the clock is set back.
+    """
     try:
         began, wall_began = time.monotonic(), time.time()
         prepare()
@@ -127,9 +131,9 @@ def wait_for(
 
 
 def stop(child: subprocess.Popen[str], reason: str) -> int:
-    """Prints the reason, ends the process group of a command, and returns the exit code.
+    """Prints the reason, ends the process group of a command, and returns the exit code of the command.
 
-    The group gets SIGTERM, and after GRACE seconds SIGKILL.
+    The group gets SIGTERM first, and SIGKILL after GRACE seconds.
     """
     say(reason)
     end(child)
@@ -158,7 +162,7 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class ReframeOutput:
-    """Reads ReFrame's output line by line. As a context manager, it prints progress on `to`."""
+    """Reads ReFrame's output line by line. As a context manager, the object also prints progress to the stream `to`."""
 
     def __init__(self, to: TextIO | None = None) -> None:
         self.to = to or sys.stderr
@@ -203,13 +207,13 @@ class ReframeOutput:
                 self.enter(PREPARING if found[1] == BUILD else "measuring")
 
     def show(self, line: str) -> None:
-        """Prints a line of ReFrame; an error of linkmatrix goes to standard error."""
+        """Prints a line of ReFrame. Error messages of linkmatrix go to standard error."""
         if self.to.isatty():
             self.write(CLEAR)
         say(line, to=sys.stderr if line.startswith("linkmatrix: ") else None, flush=True)
 
     def enter(self, phase: str) -> None:
-        """Starts a phase of the progress, unless it is the present phase."""
+        """Starts a phase of the progress. Does nothing if the phase has already started."""
         if phase == self.phase:
             return
         self.phase, self.began = phase, time.monotonic()
@@ -228,26 +232,29 @@ class ReframeOutput:
             self.write(f"{text}\n" if seconds >= 1 else f"{self.phase} …\n")
 
     def write(self, text: str) -> None:
-        """Writes text to the progress stream; ASCII if the stream is not UTF-8."""
+        """Writes text to the progress stream. The text is converted to ASCII if the stream is not UTF-8."""
         ascii_only = not (self.to.encoding or "").lower().startswith("utf")
         self.to.write(to_ascii(text) if ascii_only else text)
         self.to.flush()
 
     def tick(self) -> None:
-        """Prints progress regularly until the end: each second on a terminal, otherwise each minute."""
+        """Prints the progress until the run ends: each second on a terminal, each minute in a file."""
         while not self.over.wait(TERMINAL_SECONDS if self.to.isatty() else FILE_SECONDS):
             with self.lock:
                 if self.phase:
                     self.show_progress()
 
     def print_last_lines(self) -> None:
-        """Prints the last lines of a run without a report, which contain the reason. Printed lines are not repeated."""
+        """Prints the last lines of a run without a report. These lines contain the reason.
+
+        Printed lines are not repeated.
+        """
         printed = set(self.shown[:MOST_SHOWN])
         say(*(line for line in self.last if line not in printed), flush=True)
 
 
 def without_colours(text: str) -> str:
-    """ReFrame's output without escape sequences."""
+    """The text of ReFrame's output without escape sequences."""
     return COLOUR.sub("", text)
 
 
@@ -263,7 +270,7 @@ def build_progress(prefix: Path, since: float) -> str:
 
 
 def log() -> Path:
-    """The path of ReFrame's log file, see config/settings.py."""
+    """The path of ReFrame's log file. config/settings.py sets the path."""
     return folders.prefix() / "reframe.log"
 
 
@@ -275,7 +282,7 @@ def run(
     verbose: bool,
     prepare: Callable[[], object] = lambda: None,
 ) -> tuple[int, ReframeOutput]:
-    """Runs ReFrame with `run_supervised`. Returns (exit code, output). verbose: prints all of its output."""
+    """Runs ReFrame with `run_supervised`. Returns (exit code, output). verbose: whether to print all of its output."""
     output = ReframeOutput()
     if verbose:
         return run_supervised(command, folder, timeout, environment, prepare), output

@@ -1,22 +1,29 @@
-"""The components and nodes that a run flags, and the scopes for which they are clean.
+"""The components and nodes that a run flags, and the scopes for which the run shows them clean.
 
-The verdicts are the stored verdicts. A run without stored verdicts, or with another table of references, is judged when
-it is read. The index stores the flags of each report.
+The flags follow from the stored verdicts. A run without stored verdicts, or with another table of references, is judged
+when it is read. The index stores the flags of each report.
 
 A flag belongs to a component and a scope (see `scopes`). A run flags a device for each of these:
 
-- Cells FAIL, and the device, its links, its adapter or its node explains them.
+- Cells FAIL, and the device, its links, its adapter or its node explains these cells.
 - Wrong data arrived, or an error counter of the device rose.
 - The device was lost, or computed wrong bits.
 
-A run flags a node if it sends or receives slowly with every other node. A single slow pair flags no node, because the
-path between the two nodes may be at fault.
+A run flags a node if the node sends or receives slowly with every other node. A single slow pair flags no node, because
+the path between the two nodes may be at fault.
 
-No flags follow from cells without a value, from DISTURBED cells, from rails and link classes (which are shared), from
-simulated faults, and from imported records, whose programs did not look for other processes.
+These results cause no flags:
 
-A run is clean for a component and a scope if the component's cells of the link class are PASS or WARN. DISTURBED and
-INCOMPLETE test cases are never clean, and neither are components of a node that another process disturbed.
+- cells without a value, and DISTURBED cells
+- findings about rails and link classes, because several components share them
+- simulated faults
+- imported records, because their programs did not look for other processes
+
+A component is clean for a scope if its cells of the link class are PASS or WARN. In these cases, the component is never
+clean:
+
+- The test case is DISTURBED or INCOMPLETE.
+- Another process disturbed the node of the component.
 """
 
 import hashlib
@@ -55,7 +62,7 @@ NODE_KINDS = ("node", "node_egress", "node_ingress", "tray")  # kinds of finding
 
 
 class CellsFlag(NamedTuple):
-    """A flag from cells. label: of an endpoint or adapter. classes: the link classes of the cells."""
+    """A flag that follows from cells. label: an endpoint or adapter. classes: the link classes of the cells."""
 
     label: str
     classes: set[str]
@@ -68,8 +75,9 @@ def suspects(
 ) -> list[Suspect]:
     """The components that are flagged after all runs, the longest flagged first.
 
-    name: a table of references; None for the table of each partition. clean_runs: the number of clean runs that remove
-    a flag. notes: of repairs.
+    * name: a table of references; None for the table of each partition
+    * clean_runs: the number of clean runs that remove a flag
+    * notes: notes of users, such as repairs
     """
     return remaining_suspects((flags_in_run(run, references, name) for run in runs), clean_runs, notes)
 
@@ -89,12 +97,12 @@ def flags_in_run(run: Run, references: References, name: str | None) -> RunFlags
 
 
 def start_time(run: Run) -> str:
-    """The start of a run by ReFrame's clock; without a report, by the clocks of the nodes; "" without a record."""
+    """The start of a run by ReFrame's clock. Without a report: by the clocks of the nodes. Without a record: ""."""
     return run.started or min((test.record["started"] for test in run.tests if test.record), default="")
 
 
 def run_flags(judged: Iterable[Judged]) -> tuple[Flagged, Clean, dict[Device, Sighting]]:
-    """(flags, clean scopes, {device or adapter: its sighting}) of the tests of a run."""
+    """Returns (flags, clean scopes, {device or adapter: its sighting}) of the tests of a run."""
     flagged: Flagged = {}
     clean: Clean = {}
     bad: Clean = {}
@@ -122,9 +130,10 @@ def run_flags(judged: Iterable[Judged]) -> tuple[Flagged, Clean, dict[Device, Si
 
 
 def with_node_ranks(text: str, known_as: Mapping[str, str]) -> str:
-    """The text with the rank numbers inside the nodes, because the numbers in the job differ from job to job.
+    """Replaces the labels of ranks in a text by labels with the rank number inside the node.
 
-    known_as: {label of a rank: label with the number inside its node}.
+    The rank number in the job differs from job to job. known_as: {label of a rank: label with the number inside its
+    node}.
     """
     return RANK.sub(lambda found: known_as.get(found[0], found[0]), text) if known_as else text
 
@@ -132,7 +141,7 @@ def with_node_ranks(text: str, known_as: Mapping[str, str]) -> str:
 def judged_scopes(
     one: Judged, record: Mapping[str, Any], result: Result, matrix: MatrixVerdict
 ) -> tuple[dict[str, set[Scope]], dict[str, set[Scope]]]:
-    """({endpoint or adapter: its clean scopes}, {endpoint or adapter: its other scopes}) of a result."""
+    """Returns ({endpoint or adapter: its clean scopes}, {endpoint or adapter: its other scopes}) of a result."""
     testcase, path = result["testcase"], scopes.result_path(record, result, one.test.variant)
     found: tuple[dict[str, set[Scope]], dict[str, set[Scope]]] = ({}, {})
     for each in (scopes.endpoint_classes(matrix), scopes.adapter_classes(record, result, matrix)):
@@ -155,7 +164,7 @@ def judged_scopes(
 
 
 def healthy_in_soak(one: Judged, record: Mapping[str, Any]) -> set[str]:
-    """The labels of the devices that a soak heated, if the test is clean; otherwise none."""
+    """The labels of the devices that a soak heated; an empty set unless the test is clean."""
     soak = record.get("soak")
     if soak is None or one.test.doubts or one.verdict not in scopes.CLEAN or scopes.disturbed_nodes(record, soak):
         return set()
@@ -185,7 +194,10 @@ def test_flags(one: Judged, record: Mapping[str, Any], adapters: scopes.Adapters
 
 
 def testcase_scopes(one: Judged, record: Mapping[str, Any], place: int | None) -> list[Scope]:
-    """The scopes of complete test cases. place: the index of one result in the record; None for all results."""
+    """The scopes of whole test cases: one per test case of the record.
+
+    place: the index of a result, to get the scope of this result only; None for all results.
+    """
     results = record["results"] if place is None else [record["results"][place]]
     names = dict.fromkeys(result["testcase"] for result in results)
     return [Scope(name) for name in names] or [Scope(one.test.testcase or one.test.name)]
@@ -194,7 +206,7 @@ def testcase_scopes(one: Judged, record: Mapping[str, Any], place: int | None) -
 def matrix_flags(
     one: Judged, record: Mapping[str, Any], adapters: scopes.Adapters, result: Result, matrix: MatrixVerdict
 ) -> Iterator[CellsFlag]:
-    """Yields the flags of a matrix; none without a FAIL."""
+    """Yields the flags of a matrix. A matrix without a FAIL has no flags."""
     if not matrix.counts[Verdict.FAIL]:
         return
     if has_matchings(result):
@@ -215,7 +227,7 @@ def finding_flags(
     diagnosed: diagnosis.Diagnosis,
     adapters: scopes.Adapters,
 ) -> Iterator[CellsFlag]:
-    """Yields the flags of the findings about cells that FAIL, for a matrix in memory."""
+    """Yields the flags of the findings that explain FAIL cells. The matrix must be in memory."""
     assert matrix.whole is not None
     fails = matrix.whole.codes == Verdict.FAIL
     classes = scopes.classes_in_mask(matrix, fails)
@@ -236,7 +248,11 @@ def finding_flags(
 def cell_flags(
     record: Mapping[str, Any], result: Result, matrix: MatrixVerdict, diagnosed: diagnosis.Diagnosis
 ) -> Iterator[CellsFlag]:
-    """Yields flags of both endpoints of cells with wrong data, and of each other FAIL if there is no finding."""
+    """Yields the flags of single cells. Each of these cells flags both of its endpoints.
+
+    * Cells with wrong data always cause flags.
+    * Other FAIL cells cause flags only if no finding explains the slow cells.
+    """
     assert matrix.whole is not None
     rows, columns = matrix.matrix.rows, matrix.matrix.columns
     layout, _ = layout_of(record, result, matrix.matrix)
@@ -253,13 +269,19 @@ def cell_flags(
 
 
 def common_cause_mask(judged: rules.Judged) -> np.ndarray:
-    """The mask of the intermittent cells, if they are too many for a fault of a device or pair; otherwise False."""
+    """The mask of the intermittent cells, if they have a common cause; otherwise False.
+
+    A common cause is assumed if the cells are too many for a fault of one device or pair.
+    """
     has_common_cause = judged.slow is not None and judged.slow.has_common_cause
     return (judged.rules == rules.ORDER["intermittent"]) & has_common_cause
 
 
 def finding_endpoints(finding: Finding, layout: Layout, matrix: Matrix) -> list[str]:
-    """The endpoints that a finding flags; none if they share the faulty component, or if the path may be at fault."""
+    """The endpoints that a finding flags.
+
+    The result is empty if the endpoints share the faulty component, or if the path between two nodes may be at fault.
+    """
     kind, subject = finding.kind, finding.subject
     rows, columns = matrix.rows, matrix.columns
     if kind in SHARED:

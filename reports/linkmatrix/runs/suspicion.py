@@ -1,10 +1,10 @@
 """The flags of components and slots after all stored runs.
 
-* A run flags a component and its slot, for a scope. The component's flag moves with the component, and the slot's flag
-  stays with the slot.
-* A flag is removed after a number of clean runs of its scope with the same driver version. After a driver update, the
-  count starts again.
-* After a swap, `attribution` finds which of the two is at fault, and unflags the other.
+* A run flags both a component and its slot, for a scope. The flag of the component moves with the component. The flag
+  of the slot stays with the slot.
+* A number of clean runs of the scope, with the same driver version, removes a flag. After a driver update, the count
+  starts again.
+* After a swap, `attribution` decides whether the component or the slot is at fault, and unflags the other.
 """
 
 import time
@@ -29,7 +29,8 @@ Clean = dict[Device, set[Scope]]  # {device: clean scopes}
 class RunFlags(NamedTuple):
     """The flags and clean scopes of a run, and the sightings of all devices.
 
-    when: start of the run. measured: keys of its measurements, which identify copies of a report.
+    * when: start of the run
+    * measured: keys of its measurements. Copies of a report have the same keys.
     """
 
     when: str
@@ -43,15 +44,16 @@ class RunFlags(NamedTuple):
 class Suspect:
     """A flagged device or node, or a flagged slot with its present component.
 
-    * label: of the device; for a node, its name
-    * since, reason: start of the oldest flag, and reason of the newest flag
-    * scopes: the flagged scopes, beginning with the scope with the fewest clean runs
+    * label: name of the device, or of the node
+    * since: start of the oldest flag
+    * reason: reason of the newest flag
+    * scopes: the flagged scopes. The first scope has the fewest clean runs.
     * clean: number of clean runs of the first scope
-    * flagged, seen: numbers of runs that flagged the component, and of runs that contain it
-    * part, place: the identity of the component and of the slot, as text; "" if unknown
+    * flagged, seen: number of runs that flagged the component, and number of runs that contain it
+    * part, place: identity of the component, and of the slot, as text; "" if unknown
     * swap: the result of a swap as a sentence; "" without a swap
-    * kind: the type of the component, see `components`
-    * driver, driver_now: driver versions at the newest flag and in the newest run
+    * kind: type of the component, see `components`
+    * driver, driver_now: driver version at the newest flag, and in the newest run
     * found: number of runs that flagged the component since its flags were last removed
     """
 
@@ -73,11 +75,14 @@ class Suspect:
 
     @property
     def is_node(self) -> bool:
-        """Whether the suspect is a whole node, and not a device or slot."""
+        """Whether the suspect is a whole node."""
         return self.label == self.node
 
     def sentence(self, clean_runs: int) -> str:
-        """ "gpu3 of n17 is flagged since 2026-11-20 01:50 (in 2 of 9 runs; 1 of 3 clean runs of … NV18 since): …"."""
+        """The flag as a sentence. clean_runs: the number of clean runs that remove a flag.
+
+        Such as "gpu3 of n17 is flagged since 2026-11-20 01:50 (in 2 of 9 runs; 1 of 3 clean runs of … NV18 since): …".
+        """
         name = f"node {self.node}" if self.is_node else f"{self.label} of {self.node}"
         when = self.since[:16].replace("T", " ")
         runs = f"in {self.flagged} of {units.counted(self.seen, 'run')}"
@@ -87,13 +92,13 @@ class Suspect:
         return f"{found}: {'; '.join(filter(None, more))}"
 
     def advice(self) -> Iterator[str]:
-        """The next steps, by the number of flags and the result of a swap."""
+        """Yields the next steps. The steps depend on the number of flags and on the result of a swap."""
         kind = {ADAPTER: "adapter", NODE: "node"}.get(self.kind, "node" if self.is_node else "device")
         stage = next_stage(self.found, swapped=is_decided(self.swap))
         yield from (step.replace("{who}", self.label or self.node) for step in STAGE_STEPS[kind, stage])
 
     def driver_sentence(self) -> str:
-        """A sentence about a driver update after the flag; "" without an update."""
+        """A sentence about a driver update after the newest flag; "" without an update."""
         if not self.driver or not self.driver_now or self.driver == self.driver_now:
             return ""
         return f"driver {self.driver} was replaced by {self.driver_now}: only clean runs with {self.driver_now} count"
@@ -103,10 +108,10 @@ class Suspect:
 class Flag:
     """A flag for one scope.
 
-    * since, newest: start of the first and of the last run that flagged the scope
-    * first: the pair of component and slot in the first run
-    * reason, driver: in the last run that flagged the scope
-    * clean: {driver version: clean runs since then}
+    * since, newest: start of the first run, and of the last run, that flagged the scope
+    * first: the pair (component, slot) in the first run
+    * reason, driver: reason and driver version in the last run that flagged the scope
+    * clean: {driver version: clean runs since the last run that flagged the scope}
     """
 
     since: str
@@ -121,8 +126,9 @@ class Flag:
 class ComponentState:
     """The state of a component or slot after some runs.
 
-    * last, pair: the newest sighting, and the component with its slot in this run
-    * seen, flagged: numbers of runs that contain it, and of runs that flagged it
+    * last: the newest sighting
+    * pair: the pair (component, slot) in the newest sighting
+    * seen, flagged: number of runs that contain it, and number of runs that flagged it
     * found: number of runs that flagged it since its flags were last removed
     """
 
@@ -140,17 +146,20 @@ class ComponentState:
 
     @property
     def newest(self) -> Flag | None:
-        """The flag whose scope was flagged last; None without a flag."""
+        """The flag whose scope was flagged by the latest run; None without a flag."""
         return max(self.flags.values(), key=lambda flag: flag.newest, default=None)
 
     @property
     def scopes(self) -> list[tuple[Scope, int]]:
-        """[(flagged scope, its clean runs with the present driver)], the fewest first."""
+        """Returns [(flagged scope, number of its clean runs with the present driver)], the fewest clean runs first."""
         counts = [(scope, flag.clean[self.last.driver]) for scope, flag in self.flags.items()]
         return sorted(counts, key=lambda one: (one[1], one[0]))
 
     def add(self, when: str, flagged: Mapping[Scope, str], clean: Iterable[Scope], clean_runs: int) -> None:
-        """Adds the next run. when: its start. clean_runs: the number of clean runs that remove a flag."""
+        """Adds the next run in order of time. when: start of the run.
+
+        clean_runs: the number of clean runs that remove a flag.
+        """
         self.seen, self.flagged = self.seen + 1, self.flagged + bool(flagged)
         self.found = (self.found if self.flags else 0) + bool(flagged)
         for scope, reason in flagged.items():
@@ -165,7 +174,7 @@ class ComponentState:
 
 @dataclass
 class Ledger:
-    """The states of all components and slots, and the evidence for attributing faults after a swap."""
+    """The states of all components and slots, and the evidence for `attribution` after a swap."""
 
     kept: dict[Key, ComponentState] = field(default_factory=dict)
     evidence: Evidence = field(default_factory=Evidence)
@@ -179,7 +188,10 @@ class Ledger:
         clean: set[Scope],
         clean_runs: int,
     ) -> None:
-        """Adds the flags and clean scopes of a component and its slot in the next run. Call it in order of time."""
+        """Adds the flags and clean scopes of a component and its slot in one run.
+
+        Runs must be added in order of time.
+        """
         each = [self.kept.setdefault(key, ComponentState(sighting, pair)) for key in pair]
         # a run that did not measure all flagged scopes is no evidence that both are good
         is_clean = bool(clean) and all(one.flags.keys() <= clean for one in each)
@@ -198,7 +210,7 @@ def remaining_suspects(found: Iterable[RunFlags], clean_runs: int, notes: Sequen
 def ordered_runs(found: Iterable[RunFlags]) -> list[RunFlags]:
     """The runs in order of time, without copies.
 
-    A run with a start in the future is not clean for any scope, because it may be earlier than the run with the flag.
+    A run with a start in the future is not clean for any scope. Its true start may be before the run with the flag.
     """
     known: set[str] = set()
     latest = latest_time(time.time())
@@ -214,16 +226,16 @@ def ordered_runs(found: Iterable[RunFlags]) -> list[RunFlags]:
 def latest_time(known: float) -> str:
     """The latest plausible start of a run whose report existed at the time `known`, in seconds since 1970.
 
-    Clocks may differ by SKEW.
+    The start may be later than `known` by SKEW, because clocks differ.
     """
     return f"{datetime.fromtimestamp(known + SKEW, timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def plausible_start(began: str, clean: Clean, written: float) -> tuple[str, Clean]:
-    """(plausible start of a run, its clean scopes). written: time of its report, in seconds since 1970.
+    """Returns (plausible start of a run, its clean scopes). written: time of the report, in seconds since 1970.
 
-    If the run began after its report was written, its clock was wrong. The run is then not clean for any scope, because
-    it may be earlier than the run with the flag.
+    If a run seems to begin after its report was written, its clock was wrong. The run is then not clean for any scope,
+    because its true start may be before the run with the flag.
     """
     latest = latest_time(written)
     return (latest, {}) if began > latest else (began, clean)
@@ -248,7 +260,7 @@ def read_runs(found: Iterable[RunFlags], clean_runs: int, notes: Sequence[Note] 
 
 
 def ledger_suspects(ledger: Ledger) -> Iterator[Suspect]:
-    """Yields each flagged component, and each flagged slot with another component, without repetitions."""
+    """Yields each flagged component, and each flagged slot that contains another component. No pair appears twice."""
     flagged = {key: one for key, one in ledger.kept.items() if one.flags}
     results = {key: swap_result(ledger, one) for key, one in flagged.items()}
     unflagged = {key for result in results.values() if result for key in result.unflagged}
@@ -264,7 +276,7 @@ def ledger_suspects(ledger: Ledger) -> Iterator[Suspect]:
 
 
 def make_suspect(one: ComponentState, result: SwapResult | None) -> Suspect:
-    """The suspect of a flagged component or slot. result: of a swap; None without a swap."""
+    """Makes the suspect for a flagged component or slot. result: the result of a swap; None without a swap."""
     part, place = one.pair
     oldest, newest = one.oldest, one.newest
     assert oldest is not None and newest is not None
@@ -288,6 +300,6 @@ def make_suspect(one: ComponentState, result: SwapResult | None) -> Suspect:
 
 
 def swap_result(ledger: Ledger, one: ComponentState) -> SwapResult | None:
-    """The result of a swap for a flagged component or slot; None without a swap since its first flag."""
+    """The result of a swap for a flagged component or slot; None if no swap followed its first flag."""
     oldest = one.oldest
     return attribute(ledger.evidence, oldest.first, oldest.since) if oldest else None

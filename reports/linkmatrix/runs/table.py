@@ -37,7 +37,10 @@ JUDGED = ["reference", "lower", "upper", "verdict", "reason"]
 
 
 def shared_columns(test: Test, matrix: Matrix, part: str = "") -> dict[str, Any]:
-    """The columns with the same value in all rows of a matrix: {column: value}. part: see the module's docstring."""
+    """Returns {column: value} of the columns that have the same value in all rows of a matrix.
+
+    part: name of a part of the result; "" for the result.
+    """
     record = test.record or {}
     return {
         "run": str(test.path or ""),
@@ -54,7 +57,7 @@ def shared_columns(test: Test, matrix: Matrix, part: str = "") -> dict[str, Any]
 
 
 def matrix_table(facts: Mapping[str, Any], matrix: Matrix) -> pandas.DataFrame:
-    """The cells of a matrix in memory, in the order of its rows. facts: the result of `shared_columns`."""
+    """One row per cell of a matrix in memory, in the order of the matrix. facts: the result of `shared_columns`."""
     block = matrix.whole
     at = np.nonzero(block.applies)
     codes, words = block.status
@@ -74,7 +77,10 @@ def matrix_table(facts: Mapping[str, Any], matrix: Matrix) -> pandas.DataFrame:
 
 
 def test_cells(tests: Iterable[Test], parts: bool = False) -> pandas.DataFrame:
-    """The cells of the records of all tests, without verdicts. parts: whether to include the parts of results."""
+    """One row per cell of all records of the tests, without verdicts.
+
+    parts: whether to include the parts of results.
+    """
     found = []
     for test in tests:
         for result in (test.record or {"results": []})["results"]:
@@ -86,7 +92,7 @@ def test_cells(tests: Iterable[Test], parts: bool = False) -> pandas.DataFrame:
 
 
 def judged_table(one: Judged, verdict: MatrixVerdict) -> pandas.DataFrame:
-    """The cells of a matrix in memory with references and verdicts, followed by the missing cells."""
+    """One row per cell of a matrix in memory, with reference and verdict. Missing cells are the last rows."""
     judged, matrix = verdict.whole, verdict.matrix
     assert judged is not None
     facts = shared_columns(one.test, matrix)

@@ -32,10 +32,10 @@ class Test:
     """One test case of a run.
 
     * result: the result in ReFrame's report: "pass", "fail", "fail_deps", "skip", "abort", "xfail" or "xpass"; ""
-      without ReFrame
-    * reason: sentences on why ReFrame failed the test, and why there is no record
+      without a report
+    * reason: sentences on why ReFrame failed the test, and on why there is no record
     * phase: the phase in which ReFrame failed the test
-    * reference: the table of references that the partition names; "" for none
+    * reference: the table of references that the partition names; "" if it names none
     * variant: the variant words of the name of the table, such as "@all@device"
     * node: the node of the test; "" for any node
     * job_nodes: the nodes of the job, from ReFrame's report
@@ -49,13 +49,14 @@ class Test:
     * unmeasured: the reason why the job ended without measuring the test case; "" if it was measured
     * began: whether the job began
     * folders: the folders that may contain the record, from the report; () if the test writes no record
-    * stored: the stored verdict; None if the test ended before
+    * stored: the stored verdict; None if the test ended before its check stored a verdict
     * too_small: whether the partition has fewer devices, ranks or nodes than the test needs
-    * out_of_service: whether an administrator has taken the node out of service; the run is then complete without it
+    * out_of_service: whether an administrator has taken the node out of service. The run is then complete without the
+      node.
     * nodes_left_out: the nodes of the partition that accept no jobs, with reasons
     * nodes_missing: whether one of these nodes is down, although no administrator has taken it out of service
     * current: whether the report contains the SHA-256 of a stored verdict
-    * scheduler: the scheduler of the partition; "local" for none, "" if unknown
+    * scheduler: the scheduler of the partition; "local" without a scheduler, "" if unknown
     """
 
     __test__: ClassVar = False  # pytest would collect it for its name
@@ -94,7 +95,8 @@ class Test:
     def check(self) -> "CheckFacts":
         """The facts that the check found, and that the record does not contain.
 
-        Without a stored verdict, they are empty, except: a check that passed tolerated all counters that rose.
+        A check that passed tolerated all counters that rose. Without a stored verdict, these counters are the only
+        known fact.
         """
         if self.stored is not None:
             return self.stored.check
@@ -105,12 +107,12 @@ class Test:
 
     @property
     def swept(self) -> str:
-        """The node of a test of a sweep; "" for another test."""
+        """The node of a test that is part of a sweep; "" for another test."""
         return self.node if self.name.startswith(modes.NODE_SWEEP) else ""
 
     @property
     def lacks_record(self) -> bool:
-        """Whether the record of the stored verdict is missing."""
+        """Whether the record that belongs to the stored verdict is missing."""
         return self.stored is not None and self.stored.record_sha256 is not None and self.record is None
 
     @property
@@ -126,14 +128,14 @@ def counter_names(record: Mapping[str, Any] | None) -> tuple[str, ...]:
 
 
 def why_not_run(case: Mapping[str, Any], unmeasured: str) -> str:
-    """The reason why a test did not begin; "" for other tests, and if unknown."""
+    """The reason why a test did not begin; "" if the test began, or if the reason is unknown."""
     if case["result"] != "skip":
         return unmeasured if unmeasured == DRY_RUN else ""
     return unmeasured or (f"skipped: {case['skipped']}" if case.get("skipped") else "")
 
 
 def read_test(case: dict[str, Any], report: Path, session: Mapping[str, Any] | None = None) -> Test:
-    """A test case of a report, with its stored verdict and its record. Raises TypeError for an invalid result."""
+    """Reads a test case of a report, with its stored verdict and its record. Raises TypeError for an invalid result."""
     if not isinstance(case["result"], str) or not case["result"]:  # "" is reserved for records without ReFrame
         raise TypeError(f"the result of a test case is {case['result']!r}")
     unproven = unproven_reason(session or {})
@@ -176,7 +178,7 @@ def read_test(case: dict[str, Any], report: Path, session: Mapping[str, Any] | N
 
 
 def began(case: Mapping[str, Any], unmeasured: str) -> bool:
-    """Whether the job of a test case began. A fixture may have no job."""
+    """Whether the job of a test case began. False for a fixture without a job."""
     if "job_began" in case:
         return bool(case["job_began"])
     if case.get("fixture"):
@@ -186,7 +188,10 @@ def began(case: Mapping[str, Any], unmeasured: str) -> bool:
 
 @dataclass(frozen=True)
 class TestFiles:
-    """The stored verdict and the record of a test. reasons: sentences about missing files and files of other tests."""
+    """The stored verdict and the record of a test.
+
+    reasons: sentences about missing files, and about files of other tests.
+    """
 
     path: Path | None = None
     record: dict[str, Any] | None = None
@@ -196,12 +201,12 @@ class TestFiles:
 
 
 def test_files(case: Mapping[str, Any], report: Path) -> TestFiles:
-    """The files of a test: verdict and record. Reports of old versions have records only."""
+    """Finds the verdict and the record of a test. In reports of old versions, tests have a record only."""
     return verdict_files(case, report) if DIGEST in case else record_files(case, report)
 
 
 def verdict_files(case: Mapping[str, Any], report: Path) -> TestFiles:
-    """The stored verdict of a check, with its record. Among several copies, one with its record is preferred."""
+    """Finds the stored verdict of a check and its record. A copy of the verdict with its record is preferred."""
     from . import verdict_file  # slow to import, and not needed for single records
 
     digest, file = str(case[DIGEST] or ""), Path(str(case.get("verdict_file") or ""))
@@ -227,7 +232,7 @@ def verdict_files(case: Mapping[str, Any], report: Path) -> TestFiles:
 
 
 def refuse_other(found: "StoredVerdict", case: Mapping[str, Any], place: Path) -> None:
-    """Raises BadInput if a stored verdict belongs to another test. place: its file."""
+    """Raises BadInput if a stored verdict belongs to another test. place: the file of the verdict."""
     if found.test != display_name(case):
         raise BadInput(f"{place} is the verdict of {found.test}: measure again")
 
@@ -249,7 +254,7 @@ def load_verified(path: Path, digest: str) -> dict[str, Any]:
 
 
 def record_files(case: Mapping[str, Any], report: Path) -> TestFiles:
-    """The record of a test case in a report without stored verdicts. Fixtures have no record."""
+    """Finds the record of a test case in a report without stored verdicts. Fixtures have no record."""
     if not writes_record(case) or case.get("fixture") or case["result"] in NOT_BEGUN:
         return TestFiles()
     folders = file_folders(case)
@@ -268,7 +273,7 @@ def command_words(session: Mapping[str, Any]) -> set[str]:
 
 
 def unproven_reason(session: Mapping[str, Any]) -> str:
-    """A sentence if ReFrame's options made it report "pass" without a check; otherwise ""."""
+    """A sentence if an option of ReFrame made a test "pass" unchecked; otherwise ""."""
     given = command_words(session)
     if any(re.fullmatch(r"--dry(-|-r|-ru|-run)?", word) for word in given):
         return DRY_RUN
@@ -276,13 +281,13 @@ def unproven_reason(session: Mapping[str, Any]) -> str:
 
 
 def pinned_node(case: dict[str, Any]) -> str:
-    """The node of a test, from ReFrame's options `--distribute` or `-S on=NODE`; "" without these options."""
+    """The node of a test from ReFrame's options `--distribute` or `-S on=NODE`; "" without these options."""
     distributed = re.search(r"%\.nid=([^\s+]+)(?: |$)", str(case.get("display_name", "")))
     return distributed[1] if distributed else str(case.get("on") or "")
 
 
 def one_line_reason(reason: Any) -> str:
-    """ReFrame's reason of a failure on one line. A failed reference check has one line per variable."""
+    """ReFrame's reason of a failure as one line. ReFrame reports a failed reference check as one line per variable."""
     lines = [line.strip() for line in str(reason).splitlines() if line.strip()]
     # ReFrame puts these marks around the output of a command, even if it is empty
     lines = [line for line in lines if not re.fullmatch(r"--- std(out|err) ---", line)]
@@ -291,7 +296,7 @@ def one_line_reason(reason: Any) -> str:
 
 
 def file_folders(case: Mapping[str, Any]) -> tuple[str, ...]:
-    """The folders that may contain the files of a test case: its stage, and after a pass its output folder.
+    """The folders that may contain the files of a test case: the stage folder and, after a pass, the output folder.
 
     After a failure, the output folder may contain files of an earlier run.
     """
@@ -300,12 +305,15 @@ def file_folders(case: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def record_place(case: Mapping[str, Any], report: Path) -> Path | None:
-    """The record of a test case in a report without stored verdicts; None without a record."""
+    """The path of the record of a test case, in a report without stored verdicts; None without a record."""
     return None if DIGEST in case else find_file(file_folders(case), report, ("record.json",))
 
 
 def writes_record(case: Mapping[str, Any]) -> bool:
-    """Whether a test case writes a record. Its `keep_files` alone do not decide, because users may change them."""
+    """Whether a test case writes a record.
+
+    `keep_files` is not the only criterion, because users may change `keep_files`.
+    """
     return (
         "record.json" in case.get("keep_files", ["record.json"])
         or "--record" in (case.get("executable_opts") or [])
@@ -321,14 +329,14 @@ def why_no_record(case: Mapping[str, Any]) -> str:
 
 
 def find_file(folders: Iterable[str], report: Path, names: tuple[str, ...]) -> Path | None:
-    """The first file of `find_files`; None if there is no file."""
+    """The first file that `find_files` finds; None if there is no file."""
     return next(find_files(folders, report, names), None)
 
 
 def find_files(folders: Iterable[str], report: Path, names: tuple[str, ...]) -> Iterator[Path]:
-    """Yields the existing files with these names in the folders.
+    """Yields the existing files with one of the names in the folders.
 
-    The prefix may have been copied or moved: the folders are also searched below the prefix of the report.
+    The prefix may have been copied or moved. The folders are therefore also searched below the prefix of the report.
     """
     prefix = report.resolve().parent.parent
     for folder in map(Path, folders):

@@ -1,7 +1,7 @@
-"""verdict.json: the verdict of one test. Its check writes the file once, next to record.json.
+"""verdict.json: the verdict of one test. The check writes the file once, next to record.json.
 
-ReFrame's report contains the SHA-256 of the file, and the file contains the SHA-256 of the record. A changed file, and
-a record of another run, is therefore refused.
+ReFrame's report contains the SHA-256 of verdict.json, and verdict.json contains the SHA-256 of the record. A changed
+file is therefore refused, and so is a record of another run.
 """
 
 import hashlib
@@ -40,12 +40,12 @@ Entries = Mapping[str, Mapping[str, list[Any]]]  # {test case: {performance vari
 class StoredVerdict:
     """The stored verdict of a test.
 
-    * found: the verdict with its reasons and facts, without the evaluation of the cells
+    * found: the verdict with its reasons and facts, but without the evaluation of the cells
     * check: the facts that the check found, and that the record does not contain
-    * references: the references with which the cells were compared, for any check
+    * references: the references with which the cells were compared; they apply to any check
     * record_sha256: the SHA-256 of record.json; None without a record
     * session: UUID of the ReFrame session
-    * simulated: the simulated fault; "" for none
+    * simulated: the simulated fault; "" if there is none
     * test: the display name of the test
     """
 
@@ -60,11 +60,12 @@ class StoredVerdict:
 
 @dataclass(frozen=True)
 class JudgedTest:
-    """The test of a verdict.
+    """The test to which a verdict belongs.
 
-    * test: its display name
+    * test: the display name of the test
     * session: UUID of the ReFrame session
-    * record, record_sha256: the checked record, and the SHA-256 of its file; None without a record
+    * record: the checked record; None without a record
+    * record_sha256: the SHA-256 of the record's file; None without a record
     """
 
     test: str
@@ -81,7 +82,10 @@ def sha256(content: bytes) -> str:
 def verdict_content(
     subject: JudgedTest, found: TestVerdict, check: CheckFacts, references: References
 ) -> dict[str, Any]:
-    """The content of verdict.json. references: all references; `judge_test` used some of them."""
+    """The content of verdict.json.
+
+    references: all references. Only the references for the test cases of the record are stored.
+    """
     record: Mapping[str, Any] = subject.record or {"results": []}
     entries, classes = reference_entries(record, references, found.table)
     return {
@@ -115,12 +119,12 @@ def verdict_content(
 
 
 def reason_json(reason: Reason) -> dict[str, str]:
-    """A reason as JSON."""
+    """Converts a reason to JSON."""
     return {"verdict": WORDS[reason.verdict], "sentence": reason.sentence}
 
 
 def testcase_entries(record: Mapping[str, Any], evaluation: Evaluation | None) -> list[dict[str, Any]]:
-    """The verdict of each result, with its counts and its worst cells."""
+    """One entry per result: its verdict, its counts and its worst cells."""
     matrices = evaluation.matrices if evaluation is not None else ()
     return [
         {
@@ -141,7 +145,7 @@ def testcase_entries(record: Mapping[str, Any], evaluation: Evaluation | None) -
 def reference_entries(
     record: Mapping[str, Any], references: References, table: str
 ) -> tuple[dict[str, dict[str, list[Any]]], PairClasses]:
-    """(references of the table for the test cases of a record, adopted classes of its pairs)."""
+    """Returns (references of the table for the test cases of a record, adopted classes of the record's pairs)."""
     found: dict[str, dict[str, list[Any]]] = {}
     classes = NO_CLASSES
     for result in record["results"] if table else ():
@@ -154,7 +158,7 @@ def reference_entries(
 
 
 def references_sha256(entries: Entries) -> str:
-    """The SHA-256 of references, as JSON with sorted keys."""
+    """The SHA-256 of references. The references are written as JSON with sorted keys."""
     return sha256(json.dumps(entries, sort_keys=True, separators=(",", ":")).encode())
 
 
@@ -171,14 +175,14 @@ def record_digest(path: Path) -> str:
 
 
 def beside_record(path: Path) -> StoredVerdict | None:
-    """The stored verdict of the record at `path`, from the same folder; None without one. Raises BadInput."""
+    """The stored verdict next to the record at `path`; None if there is none. Raises BadInput."""
     file = path.with_name(FILE)
     found = read(file) if file.is_file() else None
     return found if found is not None and found.record_sha256 == record_digest(path) else None
 
 
 def read(path: Path, digest: str = "") -> StoredVerdict:
-    """Reads verdict.json. Raises BadInput for an invalid file, or if its SHA-256 is not `digest`.
+    """Reads verdict.json. Raises BadInput for an invalid file, or if its SHA-256 differs from `digest`.
 
     digest: the SHA-256 in ReFrame's report; "" if unknown.
     """
@@ -194,7 +198,7 @@ def read(path: Path, digest: str = "") -> StoredVerdict:
 
 
 def check_schema(content: Any) -> None:
-    """Raises ValueError for content that the schema refuses. The message contains the position."""
+    """Raises ValueError if the content does not match the schema. The message contains the position."""
     import jsonschema  # slow to import
 
     error = jsonschema.exceptions.best_match(validator().iter_errors(content))
@@ -205,14 +209,14 @@ def check_schema(content: Any) -> None:
 
 @cache
 def validator() -> Any:
-    """The validator of the schema."""
+    """The validator of the schema of verdict.json."""
     import jsonschema
 
     return jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
 
 
 def parse_verdict(content: Mapping[str, Any]) -> StoredVerdict:
-    """Converts checked content of verdict.json."""
+    """Converts the content of verdict.json. The content must already match the schema."""
     references, check = content["references"], content["check"]
     tables = {
         (references["table"], testcase): {name: Reference(*entry) for name, entry in entries.items()}
