@@ -11,8 +11,8 @@ NUMBERS = {"rate": "rate", "width": "device/current_link_width", "speed": "devic
 class Port(NamedTuple):
     """A port of an adapter, as the kernel reports it.
 
-    numbers: (field of the expected configuration, value) pairs.
-    at_most: (field, largest value that the adapter supports) pairs.
+    numbers: pairs of (property, value), such as the rate or the width of the PCI link.
+    at_most: pairs of (property, maximum value that the adapter supports).
     """
 
     name: str
@@ -23,14 +23,14 @@ class Port(NamedTuple):
 
 
 def ports(root: Path = Path("/")) -> list[Port]:
-    """All RDMA ports, sorted by name: mlx5_2 before mlx5_10."""
+    """All RDMA ports, sorted by name. Numbers are sorted by value: mlx5_2 precedes mlx5_10."""
     folder = root / "sys/class/infiniband"
     found = [at for adapter in folder.glob("*") for at in (adapter / "ports").glob("*")]
     return [port(at) for at in sorted(found, key=lambda at: (sort_key(at.parent.parent.name), sort_key(at.name)))]
 
 
 def port(at: Path) -> Port:
-    """The port that a folder of sysfs describes."""
+    """The port in a folder of sysfs."""
     adapter = at.parent.parent
     places = {"rate": at / "rate", **{name: adapter / file for name, file in NUMBERS.items() if name != "rate"}}
     most = {name: adapter / f"device/max_link_{name}" for name in ("width", "speed")}
@@ -44,7 +44,7 @@ def port(at: Path) -> Port:
 
 
 def expected_adapters(found: list[Port]) -> list[dict[str, Any]]:
-    """The value of extras['adapters']: groups of equal, active ports. Inactive ports are left out."""
+    """The value of extras['adapters']: the active ports. Ports with equal properties are one group."""
     groups: dict[tuple[Any, ...], list[str]] = {}
     for one in found:
         if one.state == "ACTIVE":
@@ -56,7 +56,7 @@ def expected_adapters(found: list[Port]) -> list[dict[str, Any]]:
 
 
 def remarks(found: list[Port]) -> list[str]:
-    """Sentences about inactive ports, and about PCI links that are slower than the adapter supports."""
+    """Sentences about inactive ports, and about PCI links below the speed or width that their adapter supports."""
     sentences = [
         f"{one.name} is {one.state or 'in an unknown state'}: extras['adapters'] does not contain this adapter"
         for one in found
@@ -74,12 +74,12 @@ def remarks(found: list[Port]) -> list[str]:
 
 
 def sort_key(name: str) -> tuple[Any, ...]:
-    """A sort key that orders numbers in names by value: mlx5_2 before mlx5_10."""
+    """A sort key for names. Numbers in names are sorted by value: mlx5_2 precedes mlx5_10."""
     return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", name) if part)
 
 
 def text(file: Path) -> str:
-    """The first line of a file; "" without a file."""
+    """The first line of a file; "" if the file does not exist."""
     try:
         return file.read_text(encoding="ascii", errors="replace").partition("\n")[0].strip()
     except OSError:
@@ -87,7 +87,7 @@ def text(file: Path) -> str:
 
 
 def number(file: Path) -> float | int | None:
-    """The number at the start of a file, as int if it is whole; None without a number."""
+    """The number at the start of a file; None if there is no number. Whole numbers are int."""
     found = re.match(r"\d+(?:\.\d+)?", text(file))
     if not found:
         return None

@@ -15,10 +15,10 @@ CHECK_MINUTES = 30  # the time limit of the checks
 class NodeType(NamedTuple):
     """A type of nodes.
 
-    cores, gpus: numbers per node. The scheduler may count threads as cores.
+    cores, gpus: numbers per node. Some schedulers count threads as cores.
     description: the scheduler's text about GPUs and features.
     types: the scheduler's names of the GPU models.
-    slices: the number of MIG slices, which `gpus` does not contain.
+    slices: the number of MIG slices per node. `gpus` does not contain the slices.
     features: names that a job can request.
     """
 
@@ -35,22 +35,23 @@ class NodeType(NamedTuple):
 
 
 def counted(kind: NodeType, count: int) -> str:
-    """ "6 nodes of 112 cores, 8 GPUs"."""
+    """The number and the type of nodes as text: "6 nodes of 112 cores, 8 GPUs"."""
     return f"{count} node{'' if count == 1 else 's'} of {kind}"
 
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition or queue, or the nodes of one type in a partition.
+    """A partition or queue of the scheduler, or the nodes of one type in such a partition.
 
     nodes: {type of nodes: number of nodes}.
-    down: the number of nodes that could run no job at the time of the query.
-    access: options of every job. layout: options that request slots, if ReFrame's scheduler does not request them.
+    down: the number of nodes that could run no job when the scheduler was queried.
+    access: options of every job.
+    layout: options that request slots. Only some schedulers need them.
     notes: sentences for the administrator of the site.
     limit: the time limit of a job in minutes; None without a limit.
     most: the maximum number of nodes of a job; 0 without a limit.
-    closed: whether no job of the current user can start; a note contains the reason.
-    parent: the scheduler's partition that contains these nodes of one type; "" for a whole partition.
+    closed: whether no job of the current user can start. A note contains the reason.
+    parent: the scheduler's partition, if this partition contains only its nodes of one type; else "".
     only_by_type: whether only a request of the GPU type selects these nodes.
     """
 
@@ -73,19 +74,22 @@ class Partition:
 
     @property
     def largest_job(self) -> int:
-        """The maximum number of nodes of a job."""
+        """The maximum number of nodes that a job can have."""
         return min(self.count, self.most or self.count)
 
     @property
     def time_limit(self) -> str:
-        """The time limit of jobs in ReFrame's format, "20m" or "90s"; "" if it is CHECK_MINUTES or more."""
+        """The time limit of jobs in ReFrame's format, such as "20m" or "90s".
+
+        "" if jobs may run for CHECK_MINUTES or longer.
+        """
         if self.limit is None or self.limit >= CHECK_MINUTES:
             return ""
         return f"{self.limit:g}m" if self.limit == int(self.limit) else f"{int(self.limit * 60)}s"
 
     @property
     def gpus(self) -> int:
-        """The number of GPUs per node; 0 if the numbers differ."""
+        """The number of GPUs per node; 0 if the number differs between nodes."""
         numbers = {kind.gpus for kind in self.nodes}
         return numbers.pop() if len(numbers) == 1 else 0
 
@@ -96,24 +100,27 @@ class Partition:
 
     @property
     def requested_type(self) -> str:
-        """The GPU type that each job must request; "" if jobs cannot get MIG slices or GPUs of other nodes."""
+        """The GPU type that each job must request; "" if no request is necessary.
+
+        A request is necessary if a job could otherwise get MIG slices or GPUs of another type.
+        """
         is_needed = self.only_by_type or any(kind.slices for kind in self.nodes)
         return self.types[0] if self.gpus and is_needed and len(self.types) == 1 else ""
 
     @property
     def arch(self) -> str:
-        """The architecture of all GPUs, such as "sm_90"; "" if it is unknown or differs."""
+        """The architecture of all GPUs, such as "sm_90"; "" if it is unknown or if GPUs differ."""
         found = {architecture(name) for name in self.types}
         return found.pop() if self.gpus and len(found) == 1 and all(kind.types for kind in self.nodes) else ""
 
     @property
     def has_grace(self) -> bool:
-        """Whether nodes have ARM processors by NVIDIA."""
+        """Whether some nodes have NVIDIA's Grace processors, which are ARM processors."""
         return any(map(has_grace, self.types))
 
     @property
     def summary(self) -> str:
-        """ "6 nodes of 112 cores, 8 GPUs (gpu:h200:8)", or "9 nodes of 2 types"."""
+        """The nodes as text: "6 nodes of 112 cores, 8 GPUs (gpu:h200:8)", or "9 nodes of 2 types"."""
         if not self.nodes:
             return "an unknown number of nodes"
         if len(self.nodes) == 1:
@@ -142,8 +149,9 @@ class Cluster:
     """A cluster, as its scheduler describes it.
 
     title: the scheduler's name.
-    scheduler, launcher: ReFrame's names.
-    gpu_option, node_option: the options of a job that request GPUs and a certain node, with ReFrame's placeholders.
+    scheduler, launcher: ReFrame's names of scheduler and launcher.
+    gpu_option: the option of a job that requests GPUs, with ReFrame's placeholder.
+    node_option: the option of a job that requests one node by name, with ReFrame's placeholder.
     environment: (name, value) of environment variables of every job.
     notes: sentences for the administrator of the site.
     host: the name of the login node.
@@ -160,36 +168,39 @@ class Cluster:
     host: str = ""
 
     def gpu_request(self, partition: Partition) -> str:
-        """The option of a job that requests GPUs of a partition, with ReFrame's placeholder."""
+        """The option of a job that requests GPUs of a partition. It contains ReFrame's placeholder for the number."""
         kind = f"{partition.requested_type}:" if partition.requested_type else ""
         return self.gpu_option.replace("{", f"{kind}{{", 1)
 
     @property
     def archs(self) -> list[str]:
-        """The architectures of all GPUs in the compilers' format, such as ["90", "100"]; [] if one is unknown."""
+        """The architectures of all GPUs in the compilers' format, such as ["90", "100"]. [] if one is unknown."""
         found = {one.arch.removeprefix("sm_") for one in self.open if one.gpus}
         return [] if "" in found else sorted(found, key=int)
 
     @property
     def open(self) -> list[Partition]:
-        """The partitions in which a job can start; all partitions if no job can start."""
+        """The partitions in which a job can start. If there is none, all partitions."""
         return [one for one in self.partitions if not one.closed] or list(self.partitions)
 
 
 def attributes(text: str) -> dict[str, str]:
-    """{name: value} of lines such as "name = value"."""
+    """Returns {name: value} of the lines "name = value" in a text."""
     pairs = (line.partition("=") for line in text.splitlines())
     return {name.strip(): value.strip() for name, equals, value in pairs if equals}
 
 
 def number(text: str | None) -> int:
-    """The whole number at the start of a text, such as "2.000000"; 0 without one, or with more than nine digits."""
+    """The whole number at the start of a text: 2 for "2.000000". 0 if there is no number, or more than nine digits."""
     digits = re.match(r"\d{1,9}(?!\d)", text or "")
     return int(digits[0]) if digits else 0
 
 
 def minutes(text: str) -> float | None:
-    """A time limit in minutes: [days-][hours:]minutes:seconds, or a number of seconds; None without a limit."""
+    """A time limit in minutes; None for a text without a time, such as "UNLIMITED".
+
+    text: the time as [days-][hours:]minutes:seconds, or a number of seconds.
+    """
     parts = re.fullmatch(r"(?:(\d{1,9})-)?(\d{1,9}(?::\d{1,9}){0,2})", text)
     if not parts:
         return None
@@ -199,7 +210,10 @@ def minutes(text: str) -> float | None:
 
 
 def time_notes(limit: str, name: str) -> list[str]:
-    """A note if a time limit is below the time limit of the checks; else []. name: the subject of the sentence."""
+    """A note, in a list, if the time limit is shorter than the time limit of the checks; else [].
+
+    name: the subject of the note.
+    """
     found = minutes(limit)
     if found is None or found >= CHECK_MINUTES:
         return []
@@ -207,9 +221,9 @@ def time_notes(limit: str, name: str) -> list[str]:
 
 
 def size_notes(fewest: int, most: int, setting: str) -> tuple[tuple[str, ...], bool]:
-    """(notes, whether no job starts) of a partition whose jobs have `fewest` to `most` nodes.
+    """Returns (notes, whether no job can start) for the allowed numbers of nodes of a job.
 
-    setting: the scheduler's name of the limit.
+    fewest, most: the allowed numbers. setting: the scheduler's name of the lower limit.
     """
     if fewest > most:
         return (f"a job needs {fewest} nodes or more ({setting}), and may have {most}: no job starts",), True
@@ -219,5 +233,5 @@ def size_notes(fewest: int, most: int, setting: str) -> tuple[tuple[str, ...], b
 
 
 def least(*limits: str) -> float | None:
-    """The shortest time limit, in minutes; None without a limit."""
+    """The shortest of several time limits, in minutes; None if no text contains a limit."""
     return min((found for found in map(minutes, limits) if found is not None), default=None)

@@ -30,9 +30,9 @@ LEAF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,319}")
 
 
 def partition(program: str, repository: Path, name: str, answer: Answer = machine.answer) -> dict[str, Any]:
-    """ReFrame's configuration of the partition `name`, "system:partition", with ReFrame's name of its scheduler.
+    """ReFrame's configuration of a partition. Raises BadInput for an unknown partition.
 
-    Raises BadInput for an unknown partition.
+    name: "system:partition". The entry `scheduler` has ReFrame's name, not that of our extension.
     """
     settings = repository / "config" / "settings.py"
     command = [program, "-C", str(settings), f"--system={name}", "--show-config=systems/0/partitions"]
@@ -47,9 +47,10 @@ def partition(program: str, repository: Path, name: str, answer: Answer = machin
 def measured_partitions(
     program: str, repository: Path, name: str | None = None, answer: Answer = machine.answer
 ) -> tuple[str, list[dict[str, Any]]]:
-    """(system, its partitions) that ReFrame measures. name: the value of ReFrame's --system; None for this machine.
+    """Returns (system, partitions): the system that ReFrame measures, and its partitions.
 
     Raises BadInput for an unknown system.
+    name: the value of ReFrame's option --system; None for the system of this machine.
     """
     options = [f"--system={name}"] if name else []
     wanted = (name or "").partition(":")[2]
@@ -62,9 +63,10 @@ def measured_partitions(
 
 
 def chosen_partition(program: str, repository: Path, name: str | None = None, answer: Answer = machine.answer) -> str:
-    """The "system:partition" that ReFrame chooses. name: the value of ReFrame's --system; None for this machine.
+    """The partition that ReFrame chooses, as "system:partition".
 
-    Raises BadInput for an unknown system, and if `name` chooses none of several partitions.
+    Raises BadInput for an unknown system, and for a system with several partitions if `name` names none of them.
+    name: the value of ReFrame's option --system; None for the system of this machine.
     """
     system, found = measured_partitions(program, repository, name, answer)
     partitions = [str(one["name"]) for one in found]
@@ -75,7 +77,10 @@ def chosen_partition(program: str, repository: Path, name: str | None = None, an
 
 
 def nodes_of(config: Mapping[str, Any], answer: Answer = machine.answer) -> dict[str, str]:
-    """{node: why it accepts no job now; "" if it accepts jobs} of a partition. Raises as `nodes.availability`."""
+    """Returns {node: reason} for the nodes of a partition. The reason says why the node accepts no job now.
+
+    The reason is "" for a node that accepts jobs. Raises the errors of `nodes.availability`.
+    """
     return nodes.availability(config["scheduler"], job_options(config), answer)
 
 
@@ -86,9 +91,9 @@ def job_options(config: Mapping[str, Any]) -> list[str]:
 
 
 def low_priority_options(config: Mapping[str, Any]) -> list[str]:
-    """ReFrame's options for jobs with the lowest priority, with the options in extras["preemptible"]. Raises BadInput.
+    """ReFrame's options for jobs with the lowest priority. Raises BadInput.
 
-    extras["preemptible"]: options of a job, such as ["--qos=scavenger"].
+    The site's options are in extras["preemptible"], such as ["--qos=scavenger"].
     """
     own = config.get("extras", {}).get("preemptible", [])
     if not isinstance(own, list) or not all(isinstance(one, str) and one.startswith("-") for one in own):
@@ -98,16 +103,18 @@ def low_priority_options(config: Mapping[str, Any]) -> list[str]:
 
 
 def node_option(config: Mapping[str, Any], names: Iterable[str]) -> str:
-    """ReFrame's option for a job on these nodes; "" for a scheduler without a known option."""
+    """ReFrame's option for a job on the nodes `names`; "" if the scheduler has no such option."""
     form = ON_NODES.get(config.get("scheduler", ""), "")
     return f"-J{form.format(','.join(names))}" if form else ""
 
 
 def parse_groups(text: str, where: str) -> dict[str, str]:
-    """{node: its group} of lines such as "leaf1: n[1-32],n40", or of the leaf switches or blocks of Slurm's topology.
+    """Returns {node: its group} from a text.
 
-    The programs' option --groups accepts the same text. where: the file, for messages. Raises BadInput for other lines,
-    and for a text without groups.
+    Raises BadInput for a line in another format, and for a text without groups.
+    text: lines such as "leaf1: n[1-32],n40", or Slurm's topology of leaf switches or blocks. The option --groups of
+    the programs accepts the same text.
+    where: the name of the file, for messages.
     """
     found: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -126,9 +133,9 @@ def parse_groups(text: str, where: str) -> dict[str, str]:
 
 
 def group_in(line: str) -> tuple[str, str]:
-    """(group, its nodes) of a line, such as ("leaf1", "n[1-32]"). Raises BadInput for a line in another format.
+    """Returns (group, its nodes) for a line, such as ("leaf1", "n[1-32]"). Raises BadInput for other lines.
 
-    The nodes are "" for an empty line, a switch above other switches, and a group of blocks.
+    The nodes are "" for three lines: an empty line, a switch that connects other switches, and a group of blocks.
     """
     may_be_empty = not line
     if line.startswith(BLOCK_LINES):
@@ -146,7 +153,7 @@ def group_in(line: str) -> tuple[str, str]:
 
 
 def read_groups(path: Path) -> dict[str, str]:
-    """{node: its group} of a file in the format of `parse_groups`. Raises BadInput."""
+    """Returns {node: its group} from a file in the format of `parse_groups`. Raises BadInput."""
     try:
         return parse_groups(read_whole(path, MOST_BYTES).decode(), str(path))
     except UnicodeDecodeError:
@@ -156,12 +163,12 @@ def read_groups(path: Path) -> dict[str, str]:
 
 
 def group_type(path: Path) -> str:
-    """The type of the groups in a file: "domain" for Slurm's blocks, else "leaf"."""
+    """The type of the groups in a file: "domain" (NVLink domain) for Slurm's blocks, else "leaf" (leaf switch)."""
     return "domain" if blocks_in(read_whole(path, MOST_BYTES).decode(errors="replace")) else "leaf"
 
 
 def scheduler_groups(config: Mapping[str, Any], answer: Answer = machine.answer) -> dict[str, str]:
-    """{node: its leaf switch or block} from the partition's scheduler; {} if the scheduler reports none."""
+    """Returns {node: its leaf switch or block}, from the scheduler. {} if the scheduler reports neither."""
     if config.get("scheduler") not in ("slurm", "squeue"):
         return {}
     try:

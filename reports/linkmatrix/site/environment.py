@@ -27,13 +27,13 @@ ALWAYS = ("/usr/bin", "/bin")
 
 
 def search_path() -> str:
-    """$PATH as activating the virtual environment sets it: the folders of the environment come first."""
+    """The value of $PATH in the activated virtual environment: the folders of the environment come first."""
     known = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join([*(folder for folder in environment_folders() if folder not in known), *known])
 
 
 def program(name: str) -> str | None:
-    """The absolute path of a program on $PATH or in this virtual environment; None without such a program."""
+    """The absolute path of a program on $PATH or in this virtual environment; None if the program does not exist."""
     found = shutil.which(name)
     beside = (os.path.join(folder, name) for folder in environment_folders())
     found = found or next((path for path in beside if os.access(path, os.X_OK)), None)
@@ -41,7 +41,10 @@ def program(name: str) -> str | None:
 
 
 def needed_variables() -> dict[str, str]:
-    """{variable: value} of this shell that a run needs. PATH contains only the folders of PROGRAMS."""
+    """Returns {variable: value} of the variables of this shell that a run needs.
+
+    The value of PATH contains only the folders of PROGRAMS and ALWAYS.
+    """
     folders = {os.path.dirname(path) for path in map(program, PROGRAMS) if path}
     order = [folder for folder in search_path().split(os.pathsep) if folder in folders and folder not in ALWAYS]
     path = os.pathsep.join(dict.fromkeys([*order, *ALWAYS]))
@@ -49,9 +52,9 @@ def needed_variables() -> dict[str, str]:
 
 
 def set_home(otherwise: Path) -> None:
-    """Sets $HOME of this process if it is missing, as in a timer, because Open MPI needs $HOME.
+    """Sets $HOME of this process if $HOME is missing. Open MPI needs $HOME, and a timer does not set it.
 
-    otherwise: the folder for a user without an entry in the user database, as in a container.
+    otherwise: the folder for a user who is not in the user database, as in a container.
     """
     if not os.environ.get("HOME"):
         try:

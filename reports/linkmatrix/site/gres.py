@@ -28,7 +28,9 @@ GRACE = ("gh200", "gb200", "gb300", "gb10")
 class Gpus(NamedTuple):
     """The GPUs of a node.
 
-    count: GPUs without MIG slices. types: their distinct types in Slurm. slices: number of MIG slices.
+    count: the number of GPUs, without MIG slices.
+    types: the distinct GPU types in Slurm.
+    slices: the number of MIG slices.
     """
 
     count: int = 0
@@ -37,7 +39,7 @@ class Gpus(NamedTuple):
 
 
 def gpus_in(gres: str) -> Gpus:
-    """The GPUs of a Gres field: "gpu:h200:8(S:0-1),tmpdisk:100" has 8 of type h200."""
+    """The GPUs in a Gres field of Slurm. "gpu:h200:8(S:0-1),tmpdisk:100" contains 8 GPUs of the type h200."""
     entries = [(found["type"] or "", int(found["count"] or 1)) for found in ENTRY.finditer(gres)]
     whole = [(name, count) for name, count in entries if not SLICE.search(name)]
     return Gpus(
@@ -48,16 +50,16 @@ def gpus_in(gres: str) -> Gpus:
 
 
 def architecture(gpu_type: str) -> str:
-    """The architecture of a GPU type in ReFrame's format: "sm_100" for "gb200"; "" if it is unknown or ambiguous."""
+    """The architecture of a GPU type: "sm_100" for "gb200". "" if the architecture is unknown or ambiguous."""
     found = {ARCHITECTURES[word] for word in words_of(gpu_type) if word in ARCHITECTURES}
     return found.pop() if len(found) == 1 else ""
 
 
 def has_grace(gpu_type: str) -> bool:
-    """Whether the processors of a node with these GPUs are Grace."""
+    """Whether nodes with GPUs of this type have NVIDIA's Grace processors."""
     return any(word in GRACE for word in words_of(gpu_type))
 
 
 def words_of(gpu_type: str) -> list[str]:
-    """The words of a GPU type: ["nvidia", "gb200"] of "nvidia_gb200"."""
+    """The words of a GPU type: ["nvidia", "gb200"] for "nvidia_gb200"."""
     return re.split(r"[^a-z0-9]+", gpu_type.lower())

@@ -29,7 +29,7 @@ LETTERS = {
 
 
 class QueueInstance(NamedTuple):
-    """A queue on a host. state: letters; "" if jobs start."""
+    """A queue on one host. state: the state as letters; "" if jobs can start."""
 
     queue: str
     host: str
@@ -38,13 +38,16 @@ class QueueInstance(NamedTuple):
 
     @property
     def unavailable(self) -> str:
-        """The reason why no job starts, such as "d: disabled"; "" if jobs start. An unknown state starts no job."""
+        """The reason why no job can start, such as "d: disabled"; "" if jobs can start.
+
+        For an unknown state, the reason is the state itself.
+        """
         meaning = ", ".join(LETTERS[letter] for letter in LETTERS if letter in self.state)
         return f"{self.state}: {meaning}" if meaning else self.state
 
 
 def queue_instances(text: str) -> list[QueueInstance]:
-    """The queues on each host, from the output of `qhost -q`. GPUs are only known from `qhost -q -F`."""
+    """The queues of each host, from the output of `qhost -q`. Only the output of `qhost -q -F` contains GPUs."""
     found: list[QueueInstance] = []
     host, kind = "", NodeType(0, 0)
     for line in text.splitlines():
@@ -58,9 +61,10 @@ def queue_instances(text: str) -> list[QueueInstance]:
 
 
 def is_selected(pattern: str, instance: QueueInstance) -> bool:
-    """Whether a queue on a host matches a pattern of Grid Engine, such as "gpu.q", "gpu*", "gpu.q@n1" or "*@n1".
+    """Whether a pattern of Grid Engine selects a queue on a host.
 
-    A group of hosts, as in "gpu.q@@rack1", matches every host, because the hosts of the group are unknown.
+    Patterns are "gpu.q", "gpu*", "gpu.q@n1" or "*@n1". A group of hosts, as in "gpu.q@@rack1", selects every host: the
+    hosts of the group are unknown.
     """
     name, _, place = pattern.partition("@")
     host = instance.host.partition(".")[0]
@@ -69,7 +73,7 @@ def is_selected(pattern: str, instance: QueueInstance) -> bool:
 
 
 def words(text: str) -> dict[str, str]:
-    """{name: value} of the lines "name   value" of qconf. A backslash continues a line."""
+    """Returns {name: value} of the lines "name value" of qconf. A backslash at the end of a line continues the line."""
     lines = (line.split(maxsplit=1) for line in re.sub(r"\\\n\s*", "", text).splitlines())
     return {line[0]: line[1].strip() for line in lines if len(line) == 2}
 

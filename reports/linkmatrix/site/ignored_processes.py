@@ -11,7 +11,7 @@ PATTERN = re.compile(r"[^\s,]+:[^\s,:]+")
 
 
 def of_extras(extras: Mapping[str, Any]) -> list[str]:
-    """The ignored processes in the extras of a partition: ["NAME:USER", …]. Raises BadInput."""
+    """The ignored processes in the extras of a partition, as ["NAME:USER", …]. Raises BadInput."""
     given = extras.get(KEY, [])
     if not isinstance(given, list | tuple) or not all(isinstance(one, str) and PATTERN.fullmatch(one) for one in given):
         raise BadInput(

@@ -12,9 +12,10 @@ NEW = "; for a new one, 'linkmatrix detect --system NAME' writes a file into con
 
 
 def unknown_name_error(wanted: str, folders: Iterable[Path]) -> str:
-    """A sentence about an unknown SYSTEM or SYSTEM:PARTITION, with the known names.
+    """A sentence about a system or partition that does not exist, with the names that exist. "" for a known name.
 
-    Returns "" for a known name, and if the name of a system is not a literal.
+    "" too if a system file does not contain its name as literal text. Only ReFrame can then check the name.
+    wanted: "SYSTEM" or "SYSTEM:PARTITION".
     """
     known = {}
     files = {file.name: file for folder in folders for file in sorted(folder.glob("*.py"))}
@@ -33,13 +34,16 @@ def unknown_name_error(wanted: str, folders: Iterable[Path]) -> str:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """The text " (is 'NAME' meant?)" with the closest known name; "" without a close name."""
+    """The text " (is 'NAME' meant?)" with the most similar known name; "" if no known name is similar."""
     close = difflib.get_close_matches(name, list(known), 1)
     return f" (is '{close[0]}' meant?)" if close else ""
 
 
 def read_names(file: Path) -> tuple[str, list[str]]:
-    """(name of the system, names of its partitions) in a system file; "" and [] for names that are not literals."""
+    """Returns (name of the system, names of its partitions) from a system file, without running the file.
+
+    The names are "" and [] if the file does not contain them as literal text.
+    """
     try:
         system = system_entry(read_whole(file, MOST_BYTES))
     except BadInput:
@@ -49,7 +53,7 @@ def read_names(file: Path) -> tuple[str, list[str]]:
 
 
 def system_entry(source: str | bytes) -> ast.expr | None:
-    """The value of `system` in the source code of a system file; None for other source code."""
+    """The value of `system` in the source code of a system file; None if the code does not define `system`."""
     try:
         module = ast.parse(source)
     except (SyntaxError, ValueError):
@@ -61,19 +65,19 @@ def system_entry(source: str | bytes) -> ast.expr | None:
 
 
 def partition_entries(system: ast.expr | None) -> list[ast.expr]:
-    """The entries of a literal list of partitions; [] without such a list."""
+    """The entries of the list of partitions; [] if the list is not literal."""
     partitions = dict_entry(system, "partitions")
     return partitions.elts if isinstance(partitions, ast.List) else []
 
 
 def literal(node: ast.expr | None, key: str) -> str:
-    """The literal text of a key in a dictionary; "" without a literal."""
+    """The value of a key in a dictionary, if the value is literal text; else ""."""
     value = dict_entry(node, key)
     return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
 
 
 def dict_entry(node: ast.expr | None, key: str) -> ast.expr | None:
-    """The value of a literal key in a dictionary; None without the key."""
+    """The syntax tree of the value of a key in a dictionary; None if the dictionary lacks the key."""
     if not isinstance(node, ast.Dict):
         return None
     entries = zip(node.keys, node.values, strict=True)

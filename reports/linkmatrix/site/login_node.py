@@ -21,7 +21,7 @@ LISTS = (
 
 
 def scheduler_of_login_node() -> str:
-    """The title of the scheduler, if this host is its login node; else ""."""
+    """The title of the scheduler, if this host is a login node of the scheduler; else ""."""
     if any(os.environ.get(name) for name in JOB_VARIABLES):
         return ""
     host = socket.gethostname().partition(".")[0]

@@ -43,7 +43,7 @@ ROOT = Path("/")  # of the kernel's files
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU, from a line of nvidia-smi. capability: the compute capability, "9.0"."""
+    """A GPU, from a line of nvidia-smi. capability: the compute capability, such as "9.0"."""
 
     index: int
     name: str
@@ -53,7 +53,7 @@ class Gpu:
 
     @property
     def arch(self) -> str:
-        """The architecture in ReFrame's words: "sm_90"."""
+        """The architecture in ReFrame's format, such as "sm_90"."""
         return "sm_" + self.capability.replace(".", "")
 
 
@@ -62,11 +62,12 @@ class Machine:
     """A detected machine.
 
     numa: the number of NUMA nodes.
-    link_class: the class of all pairs of GPUs; None if the classes differ, or with fewer than two GPUs.
-    scheduler, launcher: ReFrame's names. mpi: whether programs with MPI can be built and run.
-    nccl: the installation prefix of NCCL; "" without NCCL or GPUs.
+    link_class: the link class of all pairs of GPUs; None if the classes differ, or if there are fewer than two GPUs.
+    scheduler, launcher: ReFrame's names of scheduler and launcher.
+    mpi: whether programs with MPI can be built and run.
+    nccl: the installation prefix of NCCL; "" without NCCL or without GPUs.
     ports: the ports of RDMA adapters.
-    in_mig_mode: the number of GPUs in MIG mode, which `gpus` does not contain.
+    in_mig_mode: the number of GPUs in MIG mode. `gpus` does not contain these GPUs.
     """
 
     host: str
@@ -83,7 +84,7 @@ class Machine:
 
 
 def machine() -> Machine:
-    """Detect this machine. Raises OSError if nvidia-smi is installed and fails, because the GPUs are then unknown."""
+    """Detect this machine. Raises OSError if nvidia-smi is installed and fails: the GPUs are then unknown."""
     found = gpus_in(answer(QUERY)) if shutil.which("nvidia-smi") else ()
     sliced = mig.sliced_gpus(answer) if found else set()
     gpus = tuple(gpu for at, gpu in enumerate(found) if at not in sliced)
@@ -117,14 +118,16 @@ def local_launcher(mpi: bool) -> str:
 
 
 def without_scheduler(found: Machine) -> Machine:
-    """The machine, described without its scheduler."""
+    """The machine as if it had no scheduler."""
     return replace(found, scheduler="local", launcher=local_launcher(found.mpi))
 
 
 def answer(command: list[str], seconds: float | None = None) -> str:
-    """The standard output of a command in English, without terminal escapes. The command has no standard input.
+    """The standard output of a command.
 
-    seconds: the time limit; None for TIMEOUT_S. Raises OSError with one sentence if the command fails or hangs.
+    Raises OSError, with one sentence, if the command fails or does not end in time.
+    The command runs in English, without standard input. Terminal escapes are removed from its output.
+    seconds: the time limit; None for TIMEOUT_S.
     """
     name, seconds = " ".join(command[:2]), seconds or TIMEOUT_S
     try:
@@ -146,7 +149,7 @@ def answer(command: list[str], seconds: float | None = None) -> str:
 
 
 def gpus_in(text: str) -> tuple[Gpu, ...]:
-    """The GPUs in nvidia-smi's answer to QUERY. Raises OSError for a line in another format."""
+    """The GPUs in the output of the command QUERY of nvidia-smi. Raises OSError for a line in another format."""
     gpus = []
     for line in text.splitlines():
         index, _, rest = line.partition(",")
@@ -158,10 +161,10 @@ def gpus_in(text: str) -> tuple[Gpu, ...]:
 
 
 def link_classes_in(text: str) -> dict[tuple[int, int], str]:
-    """{(row, column): link class} of the pairs of GPUs with row < column. text: the output of `nvidia-smi topo -m`.
+    """Returns {(row, column): link class} of the pairs of GPUs with row < column.
 
-    The columns after the GPUs (NICs, affinities) are ignored, and so are pairs with different classes in the two
-    directions.
+    Pairs with a different class in the reverse direction are left out.
+    text: the output of `nvidia-smi topo -m`. Its columns after the GPUs (NICs, affinities) are ignored.
     """
     rows = {}
     for line in text.splitlines():
@@ -176,7 +179,7 @@ def link_classes_in(text: str) -> dict[tuple[int, int], str]:
 
 
 def devices_json(found: Machine) -> str:
-    """The GPUs in ReFrame's format of devices.json: an entry per model."""
+    """The text of ReFrame's file devices.json: one entry per GPU model."""
     kinds = Counter((gpu.arch, gpu.name) for gpu in found.gpus)
     entries = [
         json.dumps({"type": "gpu", "arch": arch, "model": model, "num_devices": count}, ensure_ascii=False)
@@ -186,17 +189,17 @@ def devices_json(found: Machine) -> str:
 
 
 def as_code(value: str | list[str] | dict[str, Any]) -> str:
-    """The Python code of a value, with double quotes."""
+    """The value as Python code, with double quotes."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def comment(text: str) -> str:
-    """The text without characters that would end a docstring."""
+    """The text without characters that would end a docstring in the system file."""
     return re.sub(r'[\\"\x00-\x1f\x7f]', " ", text)
 
 
 def template(name: str, **filters: Callable[[str], str]) -> jinja2.Template:
-    """The template `name` of a system file. filters: further filters of the template. HTML is not escaped."""
+    """The Jinja template `name` of a system file. filters: further filters of the template. HTML is not escaped."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         undefined=jinja2.StrictUndefined,
@@ -238,7 +241,7 @@ def system_file(found: Machine, system: str, partition: str) -> str:
 
 
 def compilers(scheduler: str) -> dict[str, str]:
-    """The C and C++ compilers. On a machine without a scheduler, CC and CXX name them, as for make."""
+    """The C and C++ compilers. On a machine without a scheduler, the variables CC and CXX name them."""
     names = {"cc": "gcc", "cxx": "g++"}
     return {
         name: os.environ.get(name.upper(), usual) if scheduler == "local" else usual for name, usual in names.items()
@@ -246,14 +249,17 @@ def compilers(scheduler: str) -> dict[str, str]:
 
 
 def environment_extras(found: Machine) -> str:
-    """The extras of the environment as Python code: GPU architectures and the prefix of NCCL; "" without both."""
+    """The extras of the environment as Python code: GPU architectures and the prefix of NCCL. "" without both."""
     archs = {"cuda_arch": ",".join(architectures(found))} if found.gpus else {}
     place = {"nccl_root": found.nccl} if nccl.is_from_environment(found.nccl) else {}
     return as_code(archs | place) if archs | place else ""
 
 
 def checked_name(name: str, what: str) -> str:
-    """The name, if ReFrame and the file system accept it. what: the option, for the message. Raises BadInput."""
+    """Returns `name`. Raises BadInput if ReFrame or the file system does not accept the name.
+
+    what: the option that sets the name, for the message.
+    """
     if not NAME.fullmatch(name) or name == "generic":
         raise BadInput(
             f"{what} '{name}' cannot be used: use letters, digits, '-' and '_', a letter first, and not 'generic'"
@@ -262,30 +268,39 @@ def checked_name(name: str, what: str) -> str:
 
 
 def system_name(found: Machine, name: str | None) -> str:
-    """The name of the system: `name`, or a name derived from the host name. Raises BadInput."""
+    """The name of the system: `name`, or without `name` a name made of the host name. Raises BadInput."""
     return checked_name(name or host_system_name(found.host, "machine"), "--system")
 
 
 def host_system_name(host: str, otherwise: str) -> str:
-    """A system name from a host name: "n1" for n1.example; with `otherwise` in front of "4f3a", as in a container."""
+    """A system name made of the host name, such as "n1" for n1.example.
+
+    ReFrame does not accept some host names, such as "4f3a" in a container. `otherwise` then precedes the host name.
+    """
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", host.partition(".")[0]).strip("-_")
     return name if NAME.fullmatch(name) else f"{otherwise}-{name}".rstrip("-")
 
 
 def spack_files(found: Machine, systems: Path, system: str | None, partition: str | None) -> dict[Path, str]:
-    """{path: text} of the packages.yaml of a system, or of its partition `partition`. Raises BadInput."""
+    """Returns {path: text} of the file packages.yaml. Raises BadInput.
+
+    partition: the partition to which the file applies; None for all partitions of the system.
+    """
     folder = systems / system_name(found, system)
     folder = folder / checked_name(partition, "--partition") if partition else folder
     return {folder / "packages.yaml": spack.packages_file(found.host, architectures(found))}
 
 
 def architectures(found: Machine) -> list[str]:
-    """The architectures of the GPUs in the compilers' format: ["90"]."""
+    """The architectures of the GPUs in the compilers' format, such as ["90"]."""
     return sorted({gpu.arch.removeprefix("sm_") for gpu in found.gpus})
 
 
 def files(found: Machine, config: Path, system: str | None, partition: str | None) -> dict[Path, str]:
-    """{path: text} of the system file and devices.json of a machine. Names that are None come from the machine."""
+    """Returns {path: text} of the system file and of devices.json.
+
+    system, partition: the names; None for names made of the machine's facts.
+    """
     system = system_name(found, system)
     partition = checked_name(partition or ("gpu" if found.gpus else "cpu"), "--partition")
     return {
@@ -295,7 +310,10 @@ def files(found: Machine, config: Path, system: str | None, partition: str | Non
 
 
 def write(texts: dict[Path, str], force: bool, tell: Callable[[str], None]) -> None:
-    """Writes all files. Raises BadInput if a file exists and `force` is false; then writes none. Raises OSError."""
+    """Writes all files. Raises OSError.
+
+    If a file exists and `force` is false, raises BadInput and writes no file.
+    """
     existing = [path for path in texts if path.exists() or path.is_symlink()]
     if existing and not force:
         raise BadInput(f"{existing[0]} already exists and was not changed: --force overwrites it")

@@ -6,7 +6,7 @@ QUERY = ["nvidia-smi", "--query-gpu=mig.mode.current", "--format=csv,noheader"]
 
 
 def sliced_gpus(answer: Answer) -> set[int]:
-    """The positions of the GPUs in MIG mode, in nvidia-smi's order; empty for a driver without MIG."""
+    """The positions of the GPUs in MIG mode, in the order of nvidia-smi. Empty if the driver does not support MIG."""
     try:
         lines = answer(QUERY).splitlines()
     except OSError:  # a driver before MIG
@@ -15,7 +15,10 @@ def sliced_gpus(answer: Answer) -> set[int]:
 
 
 def remarks(sliced: int) -> list[str]:
-    """A sentence about GPUs in MIG mode, in a list; [] without such GPUs. sliced: their number."""
+    """A sentence about the GPUs in MIG mode, in a list; [] if there are none.
+
+    sliced: the number of GPUs in MIG mode.
+    """
     if not sliced:
         return []
     are = "GPU is" if sliced == 1 else "GPUs are"

@@ -6,7 +6,10 @@ from typing import NamedTuple
 
 
 class Modules(NamedTuple):
-    """The loaded modules in their order. system: ReFrame's name of the modules system; "" without modules."""
+    """The loaded environment modules, in the order of loading.
+
+    system: ReFrame's name of the modules system; "" without modules.
+    """
 
     system: str = ""
     names: tuple[str, ...] = ()
@@ -17,7 +20,7 @@ SYSTEMS = {"LMOD_CMD": "lmod", "MODULES_CMD": "envmod"}
 
 
 def loaded(environment: Mapping[str, str] = os.environ) -> Modules:
-    """The modules that Lmod or Environment Modules loaded in this shell."""
+    """The modules that this shell has loaded with Lmod or Environment Modules."""
     names = tuple(name for name in environment.get("LOADEDMODULES", "").split(":") if name)
     system = next((name for variable, name in SYSTEMS.items() if environment.get(variable)), "")
     return Modules(system, names) if names and system else Modules()

@@ -14,19 +14,25 @@ def header(prefix: str) -> Path:
 
 
 def prefixes(toolkits: Iterable[str] = ()) -> list[str]:
-    """The installation prefixes that contain nccl.h. toolkits: prefixes of CUDA, which are searched too."""
+    """The installation prefixes that contain nccl.h. toolkits: prefixes of CUDA, where nccl.h may be too."""
     given = [os.environ.get(name, "") for name in VARIABLES]
     return [prefix for prefix in dict.fromkeys([*given, *toolkits, *SYSTEM]) if prefix and header(prefix).is_file()]
 
 
 def find_prefix(nvcc: str | None = None) -> str:
-    """The first prefix with header and library; "" if none has both. nvcc: the path of the CUDA compiler."""
+    """The first installation prefix with NCCL's header and library; "" if there is none.
+
+    nvcc: the path of the CUDA compiler.
+    """
     toolkits = [str(Path(nvcc).resolve().parents[1])] if nvcc else []
     return next((prefix for prefix in prefixes(toolkits) if has_library(prefix)), "")
 
 
 def is_from_environment(prefix: str) -> bool:
-    """Whether an environment variable of this shell names the prefix. CMake does not find it in another shell."""
+    """Whether an environment variable of this shell names the prefix.
+
+    In a shell without this variable, CMake does not find the prefix.
+    """
     return bool(prefix) and prefix in map(os.environ.get, VARIABLES)
 
 

@@ -19,14 +19,17 @@ GpuType = tuple[int, tuple[str, ...]]  # the GPUs of a node, and their types
 
 
 class NodeLists:
-    """The nodes of each partition by type, from `scontrol show node`, which runs once, and only if needed."""
+    """The names of the nodes, by partition and type of node.
+
+    The command `scontrol show node` runs once, when the first names are needed.
+    """
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
         self.lines: list[dict[str, str]] | None = None
 
     def nodes_by_type(self, partition: str) -> dict[GpuType, list[str]]:
-        """{type of node: names of its nodes} of a partition; {} if Slurm does not answer."""
+        """Returns {type of node: names of its nodes} for a partition; {} if Slurm does not answer."""
         if self.lines is None:
             try:
                 text = self.answer(NODES)
@@ -43,13 +46,14 @@ class NodeLists:
 
 
 def gpu_type(kind: NodeType) -> GpuType:
-    """(number of GPUs per node, types of the GPUs) of a type of nodes."""
+    """Returns (number of GPUs per node, types of the GPUs)."""
     return kind.gpus, kind.types
 
 
 def split_by_node_type(partition: Partition, down: Counter, listed: NodeLists) -> list[Partition]:
-    """A partition per type of node; [partition] if it has one type, or if no option selects each type.
+    """Divides a partition into one partition per type of node.
 
+    Returns [partition] if all nodes have the same type, or if no option can select the nodes of each type.
     down: {type of node: number of nodes that are down}.
     """
     groups: dict[GpuType, list[NodeType]] = {}
@@ -70,12 +74,12 @@ def split_by_node_type(partition: Partition, down: Counter, listed: NodeLists) -
 
 
 def subset(nodes: Counter, kinds: Sequence[NodeType] | Counter) -> Counter:
-    """{type of node: number of nodes} of the given types that have nodes."""
+    """The entries of {type of node: number of nodes} for the types `kinds`. Types without nodes are left out."""
     return Counter({kind: nodes[kind] for kind in kinds if nodes[kind]})
 
 
 def type_names(partition: str, kinds: Sequence[GpuType]) -> list[str]:
-    """A name per type of node, such as batch-h200. If two names are equal, they end with the number of GPUs."""
+    """A name per type of node, such as batch-h200. Equal names get the number of GPUs as suffix: batch-h200-8."""
     words = ["-".join(types) or ("gpu" if count else "cpu") for count, types in kinds]
     return [
         f"{partition}-{word}" + (f"-{count}" if words.count(word) > 1 else "")
@@ -84,7 +88,7 @@ def type_names(partition: str, kinds: Sequence[GpuType]) -> list[str]:
 
 
 def with_distinct_names(partitions: Sequence[Partition]) -> list[Partition]:
-    """The partitions with distinct names. The names of the scheduler's partitions do not change."""
+    """The partitions with distinct names. Only the names of divided partitions change."""
     taken = {one.name for one in partitions if not one.parent}
     found = []
     for one in partitions:
@@ -97,7 +101,10 @@ def with_distinct_names(partitions: Sequence[Partition]) -> list[Partition]:
 
 
 def select_by_feature(_: Partition, parts: Sequence[Partition], __: NodeLists) -> list[Partition]:
-    """Adds `--constraint` to each part (the nodes of one type); [] if a type has no feature that other types lack."""
+    """Adds the option `--constraint` to each part. A part contains the nodes of one type.
+
+    Returns [] if a type of node lacks a feature that all other types lack.
+    """
     found = []
     for one in parts:
         others = {word for other in parts if other is not one for kind in other.nodes for word in kind.features}
@@ -111,7 +118,10 @@ def select_by_feature(_: Partition, parts: Sequence[Partition], __: NodeLists) -
 
 
 def select_by_exclusion(partition: Partition, parts: Sequence[Partition], listed: NodeLists) -> list[Partition]:
-    """Adds `--exclude` of all other nodes to each part; [] if Slurm does not list all nodes of each type."""
+    """Adds the option `--exclude` to each part. The option names the nodes of all other parts.
+
+    Returns [] if Slurm does not list all nodes of each type.
+    """
     names = listed.nodes_by_type(partition.name)
     kinds = [gpu_type(next(iter(one.nodes))) for one in parts]
     if {kind: len(of) for kind, of in names.items()} != dict(zip(kinds, (one.count for one in parts), strict=True)):
@@ -127,7 +137,10 @@ def select_by_exclusion(partition: Partition, parts: Sequence[Partition], listed
 
 
 def select_by_gpu_type(_: Partition, parts: Sequence[Partition], __: NodeLists) -> list[Partition]:
-    """Makes the jobs of each part request its type of GPU; [] if two parts have the same type, or one has no type."""
+    """Lets the jobs of each part request the GPU type of the part.
+
+    Returns [] if two parts have the same GPU type, or if a part does not have exactly one GPU type.
+    """
     types = [one.types for one in parts]
     names = [name for some in types for name in some]
     if any(len(some) != 1 or not one.gpus for some, one in zip(types, parts, strict=True)):
@@ -148,13 +161,16 @@ SELECTIONS: tuple[Callable[[Partition, Sequence[Partition], NodeLists], list[Par
 
 
 def selected_by(part: Partition, option: str, reason: str) -> Partition:
-    """Adds an option that selects the nodes of a part, and a note about the selection. option: "" for none."""
+    """Adds an option to a part, and a note: which nodes the option selects. option: "" if no option is needed.
+
+    reason: the common property of the nodes, for the note.
+    """
     note = f"the nodes of {part.parent} that {reason}: the partition has nodes with different GPUs"
     return replace(part, access=(*part.access, *([option] if option else [])), notes=(*part.notes, note))
 
 
 def compressed(names: Sequence[str]) -> str:
-    """A list of nodes in Slurm's short form: "n[01-03,07],login"."""
+    """The names of nodes in Slurm's short form, such as "n[01-03,07],login"."""
     numbers: dict[tuple[str, int], list[int]] = {}
     for name in names:
         stem, digits = re.fullmatch(r"(.*?)(\d{0,9})", name).groups()  # type: ignore[union-attr]  # it matches any name
@@ -170,7 +186,7 @@ def compressed(names: Sequence[str]) -> str:
 
 
 def number_ranges(numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """(first, last) of each range of successive numbers: [(1, 3), (7, 7)] of 1, 2, 3, 7."""
+    """Returns (first, last) of each range of successive numbers. [1, 2, 3, 7] has the ranges (1, 3) and (7, 7)."""
     found: list[tuple[int, int]] = []
     for number in sorted(set(numbers)):
         if found and number == found[-1][1] + 1:

@@ -21,7 +21,10 @@ NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]|\[[0-9,-]+\])*")
 
 
 def expand_names(text: str) -> list[str]:
-    """The distinct names in "n[001-003],login1". Raises BadInput for a text without names or in another format."""
+    """The distinct names in a list such as "n[001-003],login1".
+
+    Raises BadInput for a list without names or in another format.
+    """
     names = list(islice((name for part in list_entries(text) for name in entry_names(part, text)), MOST + 1))
     if not names or len(names) > MOST:
         count = f"more than {MOST}" if names else "0"
@@ -30,12 +33,15 @@ def expand_names(text: str) -> list[str]:
 
 
 def list_entries(text: str) -> list[str]:
-    """The entries of a list that commas separate, such as "n[1,2]" and "login1" of "n[1,2],login1"."""
+    """The entries of a list: "n[1,2]" and "login1" for "n[1,2],login1". A comma inside brackets divides nothing."""
     return [part.strip() for part in re.split(r",(?![^\[]*\])", text) if part.strip()]
 
 
 def entry_names(part: str, text: str) -> Iterator[str]:
-    """The names of an entry: "n[1-2]-ib[0,1]" has four. text: the whole list, for messages. Raises BadInput."""
+    """The names in an entry of a list. "n[1-2]-ib[0,1]" contains four names. Raises BadInput.
+
+    part: the entry. text: the whole list, for messages.
+    """
     if not NAME.fullmatch(part) or part.count("[") > MOST_RANGES:
         raise BadInput(
             f"'{part}' in '{text}' is not the name of a node: write '{ALL}', or names such as n[001-016],n20"
@@ -49,7 +55,10 @@ def entry_names(part: str, text: str) -> Iterator[str]:
 
 
 def expand_numbers(ranges: str, text: str) -> Iterator[str]:
-    """The numbers "08", "09", "10", "12" of "08-10,12". text: the whole list, for messages. Raises BadInput."""
+    """The numbers in ranges: "08", "09", "10" and "12" for "08-10,12". Raises BadInput.
+
+    text: the whole list, for messages.
+    """
     for one in ranges.split(","):
         ends = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", one)
         if not ends or int(ends[2] or ends[1]) < int(ends[1]) or int(ends[2] or ends[1]) - int(ends[1]) > MOST:
@@ -58,7 +67,10 @@ def expand_numbers(ranges: str, text: str) -> Iterator[str]:
 
 
 def option_value(options: Iterable[str], *names: str) -> str:
-    """The value of an option of a job: "-p cpu", "-pcpu" or "--partition=cpu"; "" without the option."""
+    """The value of one of the options `names` of a job; "" if the job lacks the option.
+
+    The forms "-p cpu", "-pcpu" and "--partition=cpu" are recognised.
+    """
     found = [shlex.split(one) for one in options]
     words = [word for one in found for word in one]
     for place, word in enumerate(words):
@@ -71,10 +83,10 @@ def option_value(options: Iterable[str], *names: str) -> str:
 
 
 def slurm(options: Sequence[str], answer: Answer) -> dict[str, str]:
-    """{node: why it accepts no job; "" if it accepts jobs} from sinfo, for a job with these options.
+    """Returns {node: reason} for a job with these options, from sinfo. The reason says why the node accepts no job.
 
-    Without `--partition`, the nodes are those of the default partition. A reservation, --exclude, a feature and a type
-    of GPUs select nodes.
+    The reason is "" for a node that accepts jobs. These options select the nodes: the partition (or else the default
+    partition), the reservation, --exclude, a feature, and a GPU type.
     """
     wanted = set(option_value(options, "-p", "--partition").split(",")) - {""}
     reservation = option_value(options, "--reservation")
@@ -94,9 +106,9 @@ def slurm(options: Sequence[str], answer: Answer) -> dict[str, str]:
 
 
 def node_filter(options: Sequence[str], answer: Answer) -> Callable[[str], bool]:
-    """A function that returns whether a job with these options can start on a node.
+    """A function that returns whether a job with these options can run on a node.
 
-    The function reads --exclude, one feature and one type of GPUs. It ignores expressions of several features.
+    Three options are used: --exclude, one feature, and one GPU type. Expressions of several features are ignored.
     """
     listed = option_value(options, "-x", "--exclude")
     excluded = set(expand_names(listed)) if listed else set()
@@ -116,7 +128,7 @@ def node_filter(options: Sequence[str], answer: Answer) -> Callable[[str], bool]
 
 
 def reserved_nodes(names: str, answer: Answer) -> set[str]:
-    """The nodes of Slurm's reservations, such as "a,b". Raises OSError for an unknown reservation."""
+    """The nodes of the reservations `names`, such as "a,b", from Slurm. Raises OSError for an unknown reservation."""
     found = set()
     for name in names.split(","):
         answered = answer(["scontrol", "show", "reservation", "--oneliner", name])
@@ -127,9 +139,10 @@ def reserved_nodes(names: str, answer: Answer) -> set[str]:
 
 
 def pbs(options: Sequence[str], answer: Answer) -> dict[str, str]:
-    """{host: why it accepts no job; "" if it accepts jobs} of the queue in the options, or of all queues.
+    """Returns {host: reason} for the queue in the options, or for all queues.
 
-    The virtual nodes of a host are one node.
+    The reason says why the host accepts no job; "" for a host that accepts jobs.
+    The virtual nodes of a host are one host.
     """
     queue, found = option_value(options, "-q").partition("@")[0], {}
     queues = parse_listing(answer(["qstat", "-Qf"])) if queue else {}
@@ -145,7 +158,10 @@ def pbs(options: Sequence[str], answer: Answer) -> dict[str, str]:
 
 
 def sge(options: Sequence[str], answer: Answer) -> dict[str, str]:
-    """{host: why it accepts no job; "" if a queue accepts jobs} of the queues in the options, or of all queues."""
+    """Returns {host: reason} for the queues in the options, or for all queues.
+
+    The reason says why the host accepts no job; "" for a host with a queue that accepts jobs.
+    """
     wanted = [one for one in option_value(options, "-q").split(",") if one] or ["*"]
     found: dict[str, str] = {}
     for one in queue_instances(answer(["qhost", "-q"])):
@@ -178,17 +194,21 @@ QUERIES: dict[str, Callable[[Sequence[str], Answer], dict[str, str]]] = {
 
 
 def is_out_of_service(scheduler: str, why: str) -> bool:
-    """Whether an administrator took the node out of service. why: the node's value of `availability`."""
+    """Whether an administrator, and not the scheduler itself, took the node out of service.
+
+    why: the node's reason from `availability`.
+    """
     never = r"(?!)"
     by_itself = re.match(DRAINED_BY_SLURM.get(scheduler, never), why)
     return not by_itself and bool(re.match(OUT_OF_SERVICE.get(scheduler, never), why))
 
 
 def availability(scheduler: str, options: Sequence[str], answer: Answer = machine.answer) -> dict[str, str]:
-    """{node: why it accepts no job now; "" if it accepts jobs}, as the scheduler reports.
+    """Returns {node: reason}, from the scheduler. The reason says why the node accepts no job now.
 
-    options: the options of the partition's jobs. Raises OSError if the scheduler does not answer, and BadInput for an
-    unknown scheduler.
+    The reason is "" for a node that accepts jobs.
+    Raises OSError if the scheduler does not answer, and BadInput for an unknown scheduler.
+    options: the options of the partition's jobs.
     """
     if scheduler not in QUERIES:
         raise BadInput(f"linkmatrix cannot ask the scheduler '{scheduler}' for its nodes: name them with --nodes")

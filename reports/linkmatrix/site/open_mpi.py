@@ -4,8 +4,9 @@ import os
 
 
 def variables(oversubscribe: bool) -> list[list[str]]:
-    """[name, value] pairs for Open MPI 4 and 5. They allow ranks of root if this process runs as root.
+    """[name, value] of environment variables for Open MPI 4 and 5.
 
+    If root runs this process, the variables allow ranks of root.
     oversubscribe: whether to allow more ranks than cores. Open MPI then binds no rank to a core.
     """
     found = []

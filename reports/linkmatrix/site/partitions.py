@@ -21,7 +21,7 @@ from .slurm import slurm
 
 
 class Scheduler(NamedTuple):
-    """A scheduler. commands: the programs that report its cluster. ask: the function that reads their output."""
+    """A type of scheduler. commands: the programs that query it. ask: the function that reads their output."""
 
     commands: tuple[str, ...]
     ask: Callable[[Answer], Cluster]
@@ -38,9 +38,9 @@ CHOICES = ("auto", "local", *SCHEDULERS)
 
 
 def candidates(name: str) -> list[str]:
-    """The names of the schedulers to query: `name`; for "auto" those with all commands on PATH, or ["local"].
+    """The names of the schedulers to query. Raises BadInput if a command of the scheduler `name` is missing.
 
-    Raises BadInput if a command of the named scheduler is missing.
+    name: one scheduler, or "auto". The result for "auto" is all schedulers whose commands are on PATH, or else ["local"].
     """
     missing = {key: [one for one in row.commands if not shutil.which(one)] for key, row in SCHEDULERS.items()}
     if name == "auto":
@@ -55,7 +55,10 @@ def candidates(name: str) -> list[str]:
 
 
 def query_cluster(names: Sequence[str], tell: Callable[[str], None]) -> Cluster:
-    """The cluster of the first scheduler that reports a partition. tell: prints a line. Raises OSError, BadInput."""
+    """The cluster, from the first scheduler that reports a partition. Raises OSError or BadInput if there is none.
+
+    tell: a function that prints a line.
+    """
     for name, other in itertools.pairwise([*names, ""]):
         try:
             found = SCHEDULERS[name].ask(machine.answer)
@@ -72,9 +75,10 @@ def query_cluster(names: Sequence[str], tell: Callable[[str], None]) -> Cluster:
 def files(
     names: Sequence[str], config: Path, system: str | None, partition: str | None, tell: Callable[[str], None]
 ) -> dict[Path, str]:
-    """{path: text} of the system file of a cluster. Raises BadInput, OSError.
+    """Returns {path: text} of the system file of a cluster. Raises BadInput or OSError.
 
-    names: the schedulers to query. partition: the only partition of the file; None for all partitions.
+    names: the schedulers to query.
+    partition: the only partition in the file; None for all partitions of the cluster.
     """
     found = query_cluster(names, tell)
     host = socket.gethostname()
@@ -89,7 +93,10 @@ def files(
 
 
 def reframe_names(partitions: Iterable[str]) -> dict[str, str]:
-    """{partition: distinct name that ReFrame and the file system accept}, such as all-q for all.q, p-80gb for 80gb."""
+    """Returns {partition: name for ReFrame}, such as all-q for all.q, and p-80gb for 80gb.
+
+    The names are distinct. ReFrame and the file system accept them.
+    """
     found: dict[str, str] = {}
     for partition in partitions:
         name = re.sub(r"[^A-Za-z0-9_-]", "-", partition)
@@ -100,18 +107,18 @@ def reframe_names(partitions: Iterable[str]) -> dict[str, str]:
 
 
 def commented(text: str) -> str:
-    """The entry of a partition in the system file, with each line as a comment."""
+    """The text of a partition's entry in the system file, with each line changed to a comment."""
     return re.sub(r"^ {8}(?=.)", "        # ", text, flags=re.MULTILINE)
 
 
 def login_hosts(host: str) -> str:
-    """A regular expression of the host name with any numbers: "login[0-9]+" for login1."""
+    """A regular expression for the names of this login node and similar login nodes: "login[0-9]+" for login1."""
     name, dot, domain = host.partition(".")
     return re.sub(r"[0-9]+", "[0-9]+", re.escape(name)) + re.escape(dot + domain)
 
 
 def system_file(found: Cluster, system: str) -> str:
-    """The text of the system file of a cluster. system: its name."""
+    """The text of the system file of a cluster. system: the name of the system."""
     names = reframe_names(one.name for one in found.partitions)
     template = machine.template("cluster.jinja", reframe_name=names.__getitem__, commented=commented)
     return template.render(found=found, system=system, hostname=login_hosts(found.host), modules=modules.loaded())

@@ -14,7 +14,10 @@ UNAVAILABLE = re.compile("down|offline|unknown|stale|maintenance")  # in the sta
 
 
 def parse_listing(text: str) -> dict[str, dict[str, str]]:
-    """{name: its attributes} of a listing of PBS: lines "NAME" or "Queue: NAME", with indented attributes below."""
+    """Returns {name: its attributes} from a listing of PBS.
+
+    A line "NAME" or "Queue: NAME" starts an entry. The indented lines below are its attributes.
+    """
     found: dict[str, dict[str, str]] = {}
     for paragraph in re.split(r"\n(?=\S)", text):
         head, _, rest = paragraph.partition("\n")
@@ -24,14 +27,15 @@ def parse_listing(text: str) -> dict[str, dict[str, str]]:
 
 
 def first_number(fields: dict[str, str], names: Iterable[str]) -> int:
-    """The number of the first of the attributes `names` that exists; 0 if none exists."""
+    """The value of the first of the attributes `names` that `fields` contains; 0 if it contains none."""
     return next((number(fields[name]) for name in names if name in fields), 0)
 
 
 def runs_queue(node: dict[str, str], name: str, queue: dict[str, str]) -> bool:
-    """Whether the node runs jobs of the queue: the node has the resources in the queue's default_chunk.
+    """Whether the node runs jobs of the queue `name`.
 
-    node, queue: attributes. name: of the queue.
+    The node must have the resources that the attribute default_chunk of the queue requests.
+    node, queue: the attributes.
     """
     wanted = {
         key.removeprefix("default_chunk."): value
@@ -43,7 +47,10 @@ def runs_queue(node: dict[str, str], name: str, queue: dict[str, str]) -> bool:
 
 
 def pbs_kinds(nodes: Iterable[dict[str, str]]) -> tuple[Counter, int]:
-    """({type of host: number of hosts}, number of hosts that are down). The virtual nodes of a host are added up."""
+    """Returns ({type of host: number of hosts}, number of hosts that are down).
+
+    A host can have several virtual nodes. Their cores and GPUs are added up.
+    """
     hosts: dict[str, list[dict[str, str]]] = {}
     for index, fields in enumerate(nodes):
         hosts.setdefault(fields.get("resources_available.host", f"node {index}"), []).append(fields)
@@ -58,14 +65,20 @@ def pbs_kinds(nodes: Iterable[dict[str, str]]) -> tuple[Counter, int]:
 
 
 def best_queue(queues: list[Partition]) -> Partition:
-    """The queue to measure with, among queues with the same nodes: the least restricted, then the longest jobs."""
+    """The queue to use for measurements, from several queues with the same nodes.
+
+    A queue with fewer restrictions is better. Among equals, the queue with the longest time limit is chosen.
+    """
     best = min(queues, key=lambda one: (one.closed, len(one.notes), -(one.limit or float("inf"))))
     others = ", ".join(one.name for one in queues if one is not best)
     return replace(best, notes=(*best.notes, f"other queues with the same nodes: {others}")) if others else best
 
 
 def destinations(name: str, queues: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """The queues that run the jobs of a queue: the destinations of a routing queue, or the queue itself."""
+    """The queues in which the jobs of a queue run.
+
+    For a routing queue, these are its destinations. For another queue, this is the queue itself.
+    """
     fields = queues.get(name, {})
     if not is_routing(fields):
         return [name]
@@ -73,19 +86,23 @@ def destinations(name: str, queues: Mapping[str, Mapping[str, str]]) -> list[str
 
 
 def is_routing(queue: Mapping[str, str]) -> bool:
-    """Whether a queue of PBS sends its jobs to other queues."""
+    """Whether a queue of PBS is a routing queue. A routing queue moves its jobs to other queues."""
     return queue.get("queue_type", "").startswith(("R", "r"))
 
 
 def stop_notes(queue: Mapping[str, str]) -> list[str]:
-    """Notes about a queue that accepts or starts no jobs; [] for other queues. PBS omits false attributes."""
+    """Notes about a queue that accepts no jobs or starts no jobs; [] for other queues.
+
+    An attribute that PBS does not print is false.
+    """
     return [f"it is not {key}: no job starts" for key in ("enabled", "started") if queue.get(key) != "True"]
 
 
 def submission_queue(name: str, queues: Mapping[str, Mapping[str, str]]) -> tuple[str, list[str]]:
-    """(queue to which a user submits jobs for the queue `name`, notes).
+    """Returns (queue to name in a job, notes), so that the job runs in the queue `name`.
 
-    The submission queue is "" if `name` accepts jobs only from routing queues, and no routing queue sends jobs to it.
+    Some queues accept jobs only from routing queues. The queue to name is then a routing queue that sends jobs to
+    `name`, or "" if there is none.
     """
     if queues[name].get("from_route_only") != "True":
         return name, []
@@ -100,7 +117,7 @@ def submission_queue(name: str, queues: Mapping[str, Mapping[str, str]]) -> tupl
 
 
 def pbs_nodes(answer: Answer) -> tuple[dict[str, dict[str, str]], list[str]]:
-    """({node: its attributes}, notes). If the site hides its nodes from users, a note reports this."""
+    """Returns ({node: its attributes}, notes). A note reports if the site hides its nodes from users."""
     try:
         nodes, why = parse_listing(answer(["pbsnodes", "-a"])), "it lists none"
     except OSError as error:
@@ -109,7 +126,7 @@ def pbs_nodes(answer: Answer) -> tuple[dict[str, dict[str, str]], list[str]]:
 
 
 def pbs(answer: Answer) -> Cluster:
-    """The cluster, from qstat and pbsnodes. Raises OSError if a command fails."""
+    """The cluster of PBS, from qstat and pbsnodes. Raises OSError if a command fails."""
     queues = parse_listing(answer(["qstat", "-Qf"]))
     nodes, cluster_notes = pbs_nodes(answer)
     torque = any("np" in fields for fields in nodes.values())
@@ -139,7 +156,10 @@ def pbs(answer: Answer) -> Cluster:
 def pbs_queue(
     name: str, queues: Mapping[str, dict[str, str]], torque: bool, kinds: Counter[NodeType], down: int
 ) -> Partition:
-    """The partition of a queue, from its attributes in `qstat -Qf`. kinds, down: as in `Partition`."""
+    """The partition for the queue `name`, from the queue's attributes in `qstat -Qf`.
+
+    kinds: {type of node: number of nodes}. down: the number of nodes that are down.
+    """
     fields = queues[name]
     enter, through = submission_queue(name, queues)
     walltime, count = fields.get("resources_max.walltime", ""), sum(kinds.values())

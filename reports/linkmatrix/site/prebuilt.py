@@ -23,7 +23,7 @@ OLDEST_DRIVER = {"11": 450, "12": 525, "13": 580}
 
 @cache
 def build_facts() -> dict[str, Any]:
-    """The content of build.json: features, CMake's options and versions of CUDA; {} without prebuilt programs."""
+    """The content of build.json: features, CMake's options, and versions of CUDA. {} without prebuilt programs."""
     try:
         content: dict[str, Any] = json.loads((FOLDER / "build.json").read_text(encoding="utf-8"))
     except OSError:
@@ -38,7 +38,7 @@ def features() -> set[str]:
 
 
 def driver_is_old() -> bool:
-    """Whether this machine has an NVIDIA driver that is too old for the programs."""
+    """Whether this machine's NVIDIA driver is too old for the prebuilt programs. False without a driver."""
     try:
         version = re.search(r"\s(\d+)\.\d+[\d.]*\s", DRIVER.read_text(encoding="utf-8"))
     except OSError:
@@ -48,9 +48,9 @@ def driver_is_old() -> bool:
 
 
 def needed_features(features: Iterable[str]) -> set[str]:
-    """The features that the selected tests need.
+    """The features of `features` that the selected tests need.
 
-    Features outside NEVER are always kept. If the selection is unknown, all features are kept.
+    Only features in NEVER can be left out. Without a selection of tests, all features are needed.
     """
     needed = os.environ.get(NEEDED)
     unneeded = set(NEVER) - {*needed.split()} if needed is not None else set()
@@ -58,9 +58,10 @@ def needed_features(features: Iterable[str]) -> set[str]:
 
 
 def fits_machine(needed: Iterable[str], architectures: Iterable[str], machine: str | None) -> bool:
-    """Whether the prebuilt programs have the needed features and support the processor and the GPUs.
+    """Whether the prebuilt programs have the needed features, and run on the processor and the GPUs.
 
-    architectures: of the GPUs, such as "sm_90". machine: the processor, such as "x86_64"; None or "" for any.
+    architectures: the GPUs' architectures, such as "sm_90".
+    machine: the processor's architecture, such as "x86_64"; None or "" for any.
     """
     found = build_facts()
     if not found or machine not in (None, "", platform.machine()) or not set(needed) <= features():
@@ -70,18 +71,21 @@ def fits_machine(needed: Iterable[str], architectures: Iterable[str], machine: s
 
 
 def missing_tools(cxx: str, gpus: bool) -> list[str]:
-    """The programs that a build with MPI needs, and with CUDA if `gpus`, and that PATH lacks. cxx: the C++ compiler."""
+    """The programs that a build with MPI needs and that are not on PATH.
+
+    cxx: the C++ compiler. gpus: whether the build needs CUDA too.
+    """
     needed = ["cmake", cxx, *(["nvcc"] if gpus else []), "mpicxx", "mpirun"]
     return [name for name in needed if not shutil.which(name)]
 
 
 def can_build(cxx: str, gpus: bool) -> bool:
-    """Whether this machine can build programs with MPI. Always True without prebuilt programs."""
+    """Whether this machine has the tools to build programs with MPI. Without prebuilt programs, always True."""
     return not (build_facts() and missing_tools(cxx, gpus))
 
 
 def left_out_sentence(cxx: str, gpus: bool) -> str:
-    """A sentence about the tests that the prebuilt programs cannot run, and the missing tools of a build."""
+    """A sentence: which tests the prebuilt programs cannot run, and which tools a build lacks."""
     tests = "ranks of MPI and collectives of NCCL" if gpus else "ranks of MPI"
     missing = ", ".join(missing_tools(cxx, gpus))
     why = f"the prebuilt programs have neither MPI nor NCCL{f', and PATH lacks {missing}' if missing else ''}"

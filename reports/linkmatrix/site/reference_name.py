@@ -19,7 +19,10 @@ GENERIC = "generic"  # the file of machines without a system file
 
 
 def system_file(system: str, folders: Iterable[Path]) -> Path:
-    """The file of a system. A file replaces a file of the same name in an earlier folder. Raises BadInput."""
+    """The system file of a system. Raises BadInput if no file names the system.
+
+    A file replaces a file of the same name in an earlier folder.
+    """
     files = {file.name: file for folder in folders for file in sorted(folder.glob("*.py"))}
     found = next((file for file in files.values() if read_names(file)[0] == system), None)
     if found is None:
@@ -28,9 +31,9 @@ def system_file(system: str, folders: Iterable[Path]) -> Path:
 
 
 def name_table(file: Path, partition: str, table: str) -> str:
-    """Names the table in the partition of a system file.
+    """Changes a system file, so that a partition uses the table of references `table`. Raises BadInput.
 
-    Returns "" if the file now names the table, or else a sentence with the line to change by hand. Raises BadInput.
+    Returns "" after the change. If the change is not possible, returns a sentence with the line to change by hand.
     """
     if file.stem == GENERIC:
         return f"no system file describes this machine: run linkmatrix detect, then linkmatrix adopt --use {table}"
@@ -55,9 +58,10 @@ def name_table(file: Path, partition: str, table: str) -> str:
 
 
 def with_table(text: str, extras: ast.expr | None, table: str) -> str:
-    """The text with `table` as the reference of these extras, in place of the comment line that `detect` wrote.
+    """The text of a system file, with `table` as the reference in the given extras.
 
-    The text is unchanged if the extras have no such line, or have a reference.
+    The entry replaces the comment line that `linkmatrix detect` wrote. The text does not change if the extras lack this
+    line, or already name a reference.
     """
     lines = text.splitlines(keepends=True)
     inside = range(extras.lineno - 1, extras.end_lineno or extras.lineno) if extras else ()
@@ -69,5 +73,5 @@ def with_table(text: str, extras: ast.expr | None, table: str) -> str:
 
 
 def partition_entry(text: str, name: str) -> ast.expr | None:
-    """The dictionary of a partition in the text of a system file; None if the text has no literal dictionary of it."""
+    """The syntax tree of a partition's dictionary in a system file; None if the dictionary is not literal."""
     return next((one for one in partition_entries(system_entry(text)) if literal(one, "name") == name), None)

@@ -16,9 +16,9 @@ INSTEAD = "use --cron or --systemd on a login node"
 
 
 def partition(wanted: str | None, measured: Iterable[Mapping[str, Any]], answer: Answer) -> Partition:
-    """The partition for the job. Raises BadInput if no partition is possible.
+    """The Slurm partition for the job of `scrontab`. Raises BadInput if no partition is suitable.
 
-    wanted: the user's choice; None for the partition with the longest time limit.
+    wanted: the user's choice; None for the suitable partition with the longest time limit.
     measured: the partitions that the runs measure, from ReFrame's configuration.
     """
     try:
@@ -42,9 +42,12 @@ def partition(wanted: str | None, measured: Iterable[Mapping[str, Any]], answer:
 def check_partition(
     wanted: str, every: Mapping[str, Partition], of_each: Mapping[str, set[str]], taken: set[str]
 ) -> None:
-    """Raises BadInput if the partition `wanted` does not exist, starts no job, or has nodes that the runs measure.
+    """Checks the user's choice of a partition.
 
-    every: {name: partition}. of_each: {name: its nodes}. taken: the nodes that the runs measure.
+    Raises BadInput if the partition does not exist, starts no job, or has nodes that the runs measure.
+    every: {name: partition}.
+    of_each: {name of a partition: its nodes}.
+    taken: the nodes that the runs measure.
     """
     if wanted not in every:
         raise BadInput(f"--partition '{wanted}' is not a partition of this cluster (there are: {', '.join(every)})")

@@ -30,9 +30,10 @@ RESERVED_SIGNS = {"$": "it is in a reservation for maintenance"}
 
 
 def nodes_in(text: str) -> dict[str, tuple[Counter, Counter]]:
-    """{partition: ({type of node: number of nodes}, {type of node: number of nodes that are down})}.
+    """Returns {partition: (nodes, nodes that are down)}. Both are {type of node: number of nodes}.
 
-    text: sinfo's answer to NODES. Raises OSError for a line in another format.
+    Raises OSError for a line in another format.
+    text: the output of the command NODES (sinfo).
     """
     found: dict[str, tuple[Counter, Counter]] = {}
     for line in text.splitlines():
@@ -52,7 +53,7 @@ def nodes_in(text: str) -> dict[str, tuple[Counter, Counter]]:
 
 
 def kind_of(cores: int, gres: str, features: str) -> NodeType:
-    """The type of a node, from its fields Gres and Features in Slurm."""
+    """The type of a node. gres, features: fields of Slurm."""
     description = ", ".join(words for words in (gres, features) if words not in ("(null)", ""))
     gpus = gpus_in(gres)
     named = tuple(word for word in features.split(",") if word not in ("(null)", ""))
@@ -60,21 +61,21 @@ def kind_of(cores: int, gres: str, features: str) -> NodeType:
 
 
 def starts_no_job(state: str) -> bool:
-    """Whether a node in this state of sinfo starts no job."""
+    """Whether a node with this state in sinfo starts no job."""
     return state.lower().startswith(NO_JOB) or state[-1:] in SIGNS
 
 
 def is_reserved(state: str) -> bool:
-    """Whether a node in this state of sinfo starts only jobs of its reservation."""
+    """Whether a node with this state in sinfo starts only the jobs of a reservation."""
     return state.lower().startswith(RESERVED) or state[-1:] in RESERVED_SIGNS
 
 
 class Association(NamedTuple):
-    """An association of the current user with an account, for all partitions or for one partition.
+    """An association of the current user with an account in Slurm's accounting.
 
-    wall: the time limit of its jobs.
-    usual: the quality of service of jobs that request none.
-    partition: "" for all partitions without another association.
+    wall: the time limit of the association's jobs.
+    usual: the quality of service (QOS) of jobs that request none.
+    partition: the only partition of the association. "" for an association with all partitions that have none.
     """
 
     account: str
@@ -84,22 +85,25 @@ class Association(NamedTuple):
 
 
 class Associations(NamedTuple):
-    """The associations of the current user; empty without accounting, and if sacctmgr does not answer.
+    """The associations of the current user. Empty if Slurm has no accounting, or if sacctmgr does not answer.
 
-    walls: {quality of service: time limit}.
+    walls: {quality of service (QOS): time limit}.
     """
 
     mine: tuple[Association, ...] = ()
     walls: dict[str, str] = {}
 
     def in_partition(self, partition: str) -> dict[str, Association]:
-        """{account: its association} in a partition. An association for this partition has priority."""
+        """Returns {account: its association} for a partition. An association with this partition only has priority."""
         found = {one.account: one for one in self.mine if not one.partition}
         return found | {one.account: one for one in self.mine if one.partition == partition}
 
 
 def user_associations(answer: Answer, cluster: str) -> Associations:
-    """The associations of the current user, from sacctmgr. cluster: its name; several clusters may share accounting."""
+    """The associations of the current user, from sacctmgr.
+
+    cluster: the name of the cluster; several clusters may share the accounting.
+    """
 
     def table(columns: int, *words: str) -> list[list[str]]:
         try:
@@ -117,9 +121,11 @@ def user_associations(answer: Answer, cluster: str) -> Associations:
 
 
 class Rule(NamedTuple):
-    """The effect of a setting of a partition.
+    """The effect of a setting of a partition on jobs.
 
-    options: of every job. notes: sentences for the administrator. walls: time limits in addition to MaxTime.
+    options: options that every job needs.
+    notes: sentences for the administrator of the site.
+    walls: time limits in addition to MaxTime.
     closed: whether no job of the current user can start.
     """
 
@@ -133,7 +139,7 @@ Settings = Mapping[str, str]  # of `scontrol show partition`
 
 
 def availability_rules(settings: Settings) -> Iterator[Rule]:
-    """The rules of a partition that is down, only for root, or only for reservations."""
+    """The rules of a partition that is down, a partition only for root, and a partition only for reservations."""
     state = settings.get("State", "UP")
     if state != "UP":
         yield Rule(notes=(f"its state is {state}: no job starts",), closed=True)
@@ -147,7 +153,7 @@ def availability_rules(settings: Settings) -> Iterator[Rule]:
 
 
 def no_association(mine: Associations) -> Rule:
-    """The rule of a partition that no association of the user includes."""
+    """The rule of a partition for which the current user has no association."""
     others = ", ".join(sorted({one.partition for one in mine.mine}))
     words = f"your accounts are only for {others} (sacctmgr show assoc): none of your jobs can start"
     return Rule(notes=(words,), closed=True)
@@ -157,14 +163,17 @@ AccountAssociations = Mapping[str, Association]  # of a partition, by account
 
 
 def accounts_of(settings: Settings, mine: AccountAssociations) -> list[str]:
-    """The user's accounts that the partition allows; all allowed accounts if the user's accounts are unknown."""
+    """The user's accounts that the partition allows.
+
+    If the user's accounts are unknown, returns all accounts in AllowAccounts.
+    """
     if (listed := settings.get("AllowAccounts", "ALL")) not in ALL:  # Slurm then ignores DenyAccounts
         return [one for one in listed.split(",") if one in mine or not mine]
     return [one for one in mine if one not in settings.get("DenyAccounts", "").split(",")]
 
 
 def account_rules(settings: Settings, mine: AccountAssociations) -> Iterator[Rule]:
-    """The rule for the accounts that a partition allows."""
+    """The rules that follow from the accounts that a partition allows or denies."""
     listed, denied = settings.get("AllowAccounts", "ALL"), settings.get("DenyAccounts", "")
     accounts = accounts_of(settings, mine)
     named = (f"--account={accounts[0]}",) if len(accounts) == 1 else ()
@@ -186,7 +195,10 @@ def account_rules(settings: Settings, mine: AccountAssociations) -> Iterator[Rul
 
 
 def qos_rules(settings: Settings, mine: AccountAssociations, wall_of: Mapping[str, str]) -> Iterator[Rule]:
-    """The rules of the allowed qualities of service, of the account's, and of the partition's."""
+    """The rules that follow from three settings of quality of service (QOS).
+
+    The settings are the QOS that the partition allows or denies, the default QOS of the account, and the partition's QOS.
+    """
     listed, denied = settings.get("AllowQos", "ALL"), settings.get("DenyQos", "")
     # Slurm stores the names in small letters, but prints a partition's setting as the administrator wrote it
     usual = {mine[account].usual.lower() for account in accounts_of(settings, mine) or mine if account in mine}
@@ -203,12 +215,18 @@ def qos_rules(settings: Settings, mine: AccountAssociations, wall_of: Mapping[st
 
 
 def time_limit_rule(wall: str, name: str, *options: str) -> Rule:
-    """A rule with a time limit. name: the subject of the note about a short limit. options: of every job."""
+    """A rule with the time limit `wall`.
+
+    name: the subject of the note about a short limit. options: options that every job needs.
+    """
     return Rule(options, tuple(time_notes(wall, name)), (wall,))
 
 
 def size_rule(settings: Settings, nodes: int) -> Rule:
-    """The rule of the minimum number of nodes of a job, because checks of one node request one node."""
+    """The rule that follows from the allowed numbers of nodes of a job. Checks of a single node request one node.
+
+    nodes: the number of nodes of the partition.
+    """
     fewest, most = number(settings.get("MinNodes")), number(settings.get("MaxNodes")) or nodes
     notes, closed = size_notes(fewest, min(most, nodes), "MinNodes")
     return Rule(notes=notes, closed=closed)
@@ -217,7 +235,9 @@ def size_rule(settings: Settings, nodes: int) -> Rule:
 def partition(settings: Settings, kinds: Counter, down: Counter, mine: Associations) -> Partition:
     """The partition with these settings of `scontrol show partition`.
 
-    kinds: {type of node: number of nodes}. down: {type of node: number of nodes that are down}.
+    kinds: {type of node: number of nodes}.
+    down: {type of node: number of nodes that are down}.
+    mine: the associations of the current user.
     """
     name, longest = settings.get("PartitionName", ""), settings.get("MaxTime", "")
     there = mine.in_partition(name)

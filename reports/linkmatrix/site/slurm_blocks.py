@@ -14,12 +14,12 @@ BLOCK = re.compile(r"^\s*BlockName=(\S+)\s(?:.*?\s)?Nodes=(\S+)", re.MULTILINE)
 
 
 def blocks_in(text: str) -> dict[str, str]:
-    """{block: its nodes in Slurm's format}, without groups of blocks."""
+    """Returns {block: its nodes in Slurm's format}. Groups of blocks are left out."""
     return {name: listed for name, listed in BLOCK.findall(text) if listed != "(null)"}
 
 
 def block_notes(answer: Answer) -> list[str]:
-    """A note about the blocks of a cluster, in a list; [] without blocks."""
+    """A note about the blocks of a cluster, in a list; [] for a cluster without blocks."""
     try:
         blocks = blocks_in(answer(TOPOLOGY))
     except OSError:

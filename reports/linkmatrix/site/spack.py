@@ -29,9 +29,10 @@ HEADER = """# The packages of {host} that Spack does not build, and its preferen
 
 
 def answer(*command: object, errors: bool = False) -> str:
-    """The standard output of a command. errors: whether to append standard error.
+    """The standard output of a command.
 
-    Raises BadInput if the command cannot be run, fails or does not end in TIMEOUT_S.
+    Raises BadInput if the command cannot be run, fails, or does not end in TIMEOUT_S.
+    errors: whether to append the standard error.
     """
     shown = " ".join(map(str, command))
     try:
@@ -50,12 +51,12 @@ def answer(*command: object, errors: bool = False) -> str:
 
 @cache
 def version() -> str:
-    """The version of Spack, such as "1.1.0 (1fe8d53…)"; "" if no spack is on PATH. Raises BadInput."""
+    """The version of the Spack on PATH, such as "1.1.0 (1fe8d53…)"; "" without Spack. Raises BadInput."""
     return answer("spack", "--version").strip() if shutil.which("spack") else ""
 
 
 def unusable_reason() -> str:
-    """The reason why the Spack on PATH cannot be used; "" for no reason. Raises BadInput."""
+    """The reason why the Spack on PATH cannot be used; "" if it can be used. Raises BadInput."""
     found = version()
     if not found:
         return "no spack is on PATH: source the share/spack/setup-env.sh of a Spack"
@@ -66,7 +67,10 @@ def unusable_reason() -> str:
 
 
 def packages_file(host: str, archs: list[str]) -> str:
-    """The text of a packages.yaml for this machine. archs: the architectures of its GPUs, ["90"]. Raises BadInput."""
+    """The text of a packages.yaml for this machine. Raises BadInput.
+
+    archs: the architectures of the machine's GPUs, such as ["90"].
+    """
     reason = unusable_reason()
     if reason:
         raise BadInput(reason)
@@ -86,7 +90,10 @@ def packages_file(host: str, archs: list[str]) -> str:
 
 
 def found_packages() -> dict[str, Any]:
-    """{name: entry} of the packages WANTED that Spack finds, in a temporary environment."""
+    """Returns {name: entry of packages.yaml} for the packages in WANTED that Spack finds on this machine.
+
+    Spack searches in a temporary environment.
+    """
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "spack.yaml").write_text("spack:\n  specs: []\n  view: false\n")
         here, scope = ("spack", "-e", folder), f"env:{folder}"
@@ -106,7 +113,10 @@ def found_packages() -> dict[str, Any]:
 
 
 def with_cuda_prefix(name: str, entry: dict[str, Any]) -> dict[str, Any]:
-    """The entry of a package. For CUDA, its prefix is that of nvcc, because Spack reports a wrong prefix for a link."""
+    """The entry of a package, with the real prefix of CUDA. Entries of other packages do not change.
+
+    If nvcc is a link, Spack reports the prefix of the link. nvcc itself reports the real prefix.
+    """
     nvcc = Path(entry.get("prefix", "")) / "bin" / "nvcc"
     if name != "cuda" or not nvcc.exists():
         return entry
@@ -117,7 +127,10 @@ def with_cuda_prefix(name: str, entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def nccl(packages: dict[str, Any], archs: list[str]) -> dict[str, Any]:
-    """{"nccl": entry} of an NCCL in $NCCL_ROOT or similar, next to CUDA, or in /usr, which Spack does not search."""
+    """Returns {"nccl": entry of packages.yaml}, or {} without NCCL. Spack does not search for NCCL itself.
+
+    The searched places are $NCCL_ROOT and similar variables, the prefixes of CUDA, and /usr.
+    """
     toolkits = [entry["prefix"] for entry in packages.get("cuda", {}).get("externals", ()) if "prefix" in entry]
     for prefix in places.prefixes(toolkits):
         text = places.header(prefix).read_text(errors="replace")

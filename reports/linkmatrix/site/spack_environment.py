@@ -32,15 +32,16 @@ REPO = HOME / "repo" / "spack_repo" / "linkmatrix"
 
 
 def package_files(systems: str, system: str, partition: str) -> list[Path]:
-    """The existing packages.yaml files of a partition and of its system. Spack gives the first file priority."""
+    """The existing packages.yaml files of a partition and of its system. In Spack, the first file has priority."""
     folder = Path(systems).absolute() / system
     return [file for file in (folder / partition / "packages.yaml", folder / "packages.yaml") if file.is_file()]
 
 
 def unusable_reason(root: Path | str, systems: str, system: str, partition: str) -> str:
-    """The reason why Spack cannot build for a partition in the folder `root`; "" for no reason.
+    """The reason why Spack cannot build for a partition; "" if Spack can build.
 
-    systems: the folder with a folder of packages.yaml files per system.
+    root: the folder of the build.
+    systems: the folder that contains a folder of packages.yaml files per system.
     """
     try:
         reason = spack.unusable_reason()
@@ -59,7 +60,7 @@ def unusable_reason(root: Path | str, systems: str, system: str, partition: str)
 
 
 def externals(files: Iterable[Path]) -> list[tuple[Path, str, str]]:
-    """(file, spec, prefix) of each external in packages.yaml files; the prefix is "" for a module.
+    """Returns (file, spec, prefix) of each external package in packages.yaml files. The prefix of a module is "".
 
     Raises BadInput for a file in another format.
     """
@@ -78,9 +79,10 @@ def externals(files: Iterable[Path]) -> list[tuple[Path, str, str]]:
 
 
 def check_externals(files: Iterable[Path], archs: list[str]) -> None:
-    """Raises BadInput for an external whose prefix is not a folder, and if no CUDA compiles for all of `archs`.
+    """Checks the external packages in packages.yaml files.
 
-    archs: architectures of GPUs, such as "90".
+    Raises BadInput if a prefix is not a folder, or if no CUDA compiles for all architectures.
+    archs: the architectures of GPUs, such as "90".
     """
     toolkits = []
     for file, spec, prefix in externals(files):
@@ -98,14 +100,22 @@ def check_externals(files: Iterable[Path], archs: list[str]) -> None:
 
 
 def spec(variants: Mapping[str, bool], archs: list[str], further: str = "") -> str:
-    """The spec of linkmatrix. variants: {name: whether it is on}. archs: such as "90". further: end of the spec."""
+    """The spec of linkmatrix.
+
+    variants: {name: whether the variant is on}.
+    archs: the architectures of GPUs, such as "90".
+    further: text to append.
+    """
     switched = [("+" if on else "~") + name for name, on in variants.items()]
     arch = [f"cuda_arch={','.join(archs)}"] if archs else []
     return " ".join(["linkmatrix@main", *switched, *arch, *([further] if further else [])])
 
 
 def peer_specs(features: Collection[str], archs: list[str]) -> list[str]:
-    """The specs of other programs, from peers.yaml, for an environment with these features. archs: such as "90"."""
+    """The specs of established benchmarks in peers.yaml, for an environment with these features.
+
+    archs: the architectures of GPUs, such as "90".
+    """
     lists = {name: specs for one in yaml.safe_load(PEERS.read_text())["definitions"] for name, specs in one.items()}
     wanted = {"peers_" + "_".join(sorted(set(features) - {"nccl"})), *(["peers_cuda"] if "cuda" in features else [])}
     specs = [spec for name, specs in lists.items() if name in wanted for spec in specs]
@@ -113,7 +123,10 @@ def peer_specs(features: Collection[str], archs: list[str]) -> list[str]:
 
 
 def manifest(specs: list[str], files: list[Path], root: Path, folder: Path) -> str:
-    """The text of a spack.yaml that installs `specs` into the tree `root`. linkmatrix comes from this checkout."""
+    """The text of a spack.yaml for `specs`. Spack builds linkmatrix from this checkout.
+
+    root: the folder of all environments; it contains the install tree. folder: the folder of this environment.
+    """
     text: str = yaml.safe_dump(
         {
             "spack": {
@@ -137,7 +150,7 @@ def manifest(specs: list[str], files: list[Path], root: Path, folder: Path) -> s
 
 
 def environment_folder(specs: list[str], files: list[Path], root: Path | str) -> Path:
-    """The folder of the environment for `specs`."""
+    """The folder of the environment for `specs`. Its name is a hash of everything that determines the build."""
     root = Path(root).absolute()
     recipe = REPO / "packages" / "linkmatrix" / "package.py"
     made_of = [spack.version(), manifest(specs, files, root, root), *(file.read_text() for file in [*files, recipe])]
@@ -145,7 +158,7 @@ def environment_folder(specs: list[str], files: list[Path], root: Path | str) ->
 
 
 def prepare(specs: list[str], files: list[Path], root: Path | str) -> Path:
-    """The folder of the environment for `specs`. Writes its spack.yaml if it is missing. Raises OSError."""
+    """Creates the environment for `specs`, if it does not exist. Returns its folder. Raises OSError."""
     root = Path(root).absolute()
     (root / "links").mkdir(parents=True, exist_ok=True)
     folder = environment_folder(specs, files, root)
@@ -156,9 +169,9 @@ def prepare(specs: list[str], files: list[Path], root: Path | str) -> Path:
 
 
 def copy_commands(folder: Path, peers: bool) -> list[str]:
-    """Shell commands that copy the programs of an environment into prefix/bin, and its lock file into the stage.
+    """Shell commands that copy files of an environment: programs to prefix/bin, the lock file to the current folder.
 
-    peers: whether the environment contains other programs.
+    peers: whether the environment contains established benchmarks.
     """
     commands = ["mkdir -p prefix", f"cp -RL {folder}/{PROGRAMS} prefix/", f"cp {folder}/spack.lock ."]
     # OSU's programs are elsewhere
@@ -167,7 +180,7 @@ def copy_commands(folder: Path, peers: bool) -> list[str]:
 
 
 def concrete_spec(lock: Path) -> str:
-    """The concrete spec of linkmatrix in a spack.lock: variants, target, hash, and its direct dependencies."""
+    """The concrete spec of linkmatrix in a spack.lock: variants, target, hash and direct dependencies, as one line."""
     content = json.loads(Path(lock).read_text(encoding="utf-8"))
     (root,) = (one["hash"] for one in content["roots"] if re.match(r"linkmatrix\b", one["spec"]))
     specs = content["concrete_specs"]
@@ -180,7 +193,7 @@ def concrete_spec(lock: Path) -> str:
 
 
 def variant(name: str, value: Any) -> str:
-    """A variant in the syntax of a spec."""
+    """A variant in the syntax of a spec, such as "+cuda" or "cuda_arch=90"."""
     if isinstance(value, bool):
         return ("+" if value else "~") + name
     return f"{name}={','.join(value) if isinstance(value, list) else value}"

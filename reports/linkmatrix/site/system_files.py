@@ -31,10 +31,10 @@ MOST_BYTES = 1 << 24  # of a system file
 
 
 def load(file: Path, prefix: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """(system, environments) of a system file. Raises BadInput.
+    """Returns (system, environments) of a system file. Raises BadInput.
 
-    prefix: the default of the system's `prefix`, the folder of results. The default of an environment's
-    `target_systems` is this system.
+    A system without `prefix`, the folder of results, gets the given prefix. An environment without `target_systems` is
+    for this system only.
     """
     module = load_module(file)
     system = {"prefix": str(prefix), **module.system}
@@ -46,7 +46,10 @@ def load(file: Path, prefix: Path) -> tuple[dict[str, Any], list[dict[str, Any]]
 
 
 def load_module(file: Path) -> ModuleType:
-    """The module of a system file. Raises BadInput, also if the file calls sys.exit: ReFrame would exit with 0."""
+    """Runs a system file, and returns its module. Raises BadInput if the file fails.
+
+    A file that calls sys.exit fails too. ReFrame would end with exit code 0.
+    """
     content = read_whole(file, MOST_BYTES)
     module = ModuleType(f"linkmatrix_systems_{file.stem}")
     module.__file__ = str(file)
@@ -70,7 +73,7 @@ def load_module(file: Path) -> ModuleType:
 
 
 def validate(file: Path, system: Mapping[str, Any], environments: Sequence[Mapping[str, Any]]) -> None:
-    """Raises BadInput for the first violation of ReFrame's schema or of this package's rules."""
+    """Raises BadInput if a system file violates ReFrame's schema or our rules. The message is about one violation."""
     content = {"systems": [system], "environments": environments}
     validator = jsonschema.Draft7Validator(json.loads(SCHEMA.read_text()))
     errors = [error for error in validator.iter_errors(content) if error.absolute_path]  # settings.py has the rest
@@ -103,7 +106,10 @@ def validate(file: Path, system: Mapping[str, Any], environments: Sequence[Mappi
 
 
 def error_location(error: jsonschema.ValidationError, content: Any) -> str:
-    """The path to an error in words, such as "partition 'gpu', scheduler"."""
+    """The position of an error in a system file, such as "partition 'gpu', scheduler".
+
+    content: the validated content.
+    """
     words: list[str] = []
     entry = content
     for step in error.absolute_path:
@@ -117,7 +123,7 @@ def error_location(error: jsonschema.ValidationError, content: Any) -> str:
 
 
 def error_message(error: jsonschema.ValidationError) -> str:
-    """A message about an error. For an unknown key, it contains the closest known key."""
+    """The message about an error. If a key is unknown, the message contains the most similar known key."""
     if error.validator != "additionalProperties":
         return error.message.partition("\n")[0][:200]
     known = list(error.schema.get("properties", {}))
@@ -128,7 +134,10 @@ def error_message(error: jsonschema.ValidationError) -> str:
 
 
 def named_place(words: Sequence[str]) -> str:
-    """The SYSTEM or SYSTEM:PARTITION in ReFrame's option `--system`, or else in $RFM_SYSTEM; "" for none."""
+    """The value of ReFrame's option --system, SYSTEM or SYSTEM:PARTITION.
+
+    Without the option, the value of $RFM_SYSTEM; "" without both. words: the command line of ReFrame.
+    """
     chosen = os.environ.get("RFM_SYSTEM", "")
     for word, after in itertools.pairwise([*words, ""]):
         option, equals, value = word.partition("=")
@@ -138,7 +147,10 @@ def named_place(words: Sequence[str]) -> str:
 
 
 def without_local_partitions(system: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """The system of a cluster without its local partitions, which are login nodes, unless `place` names one."""
+    """The system without its local partitions, if the system has a scheduler. These partitions are login nodes.
+
+    place: SYSTEM:PARTITION of a local partition to keep; "" for none.
+    """
     partitions = system["partitions"]
     queued = [one for one in partitions if one["scheduler"] != "local"]
     kept = [one for one in partitions if one in queued or f"{system['name']}:{one['name']}" == place]
@@ -146,7 +158,7 @@ def without_local_partitions(system: Mapping[str, Any], place: str) -> dict[str,
 
 
 def refuse_login_node(systems: Sequence[Mapping[str, Any]], host: str) -> None:
-    """Raises BadInput if this host is a login node that no system file names: ReFrame would measure the host."""
+    """Raises BadInput if this host is a login node and matches no system file. ReFrame would measure the login node."""
     if any(re.match(pattern, host) for system in systems for pattern in system["hostnames"]):
         return
     if scheduler := login_node.scheduler_of_login_node():
@@ -160,13 +172,12 @@ def refuse_login_node(systems: Sequence[Mapping[str, Any]], host: str) -> None:
 def load_all(
     folders: Sequence[Path], prefix: Path, words: Sequence[str]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """(systems, environments) of all system files. Raises BadInput.
+    """Returns (systems, environments) of all system files. Raises BadInput.
 
-    A file replaces a file of the same name in an earlier folder. words: the command line of ReFrame. A login node is
-    measured only if `words` names its system.
-
-    ReFrame selects the first system whose hostnames match. generic.py is last, because it matches all hosts. If `words`
-    names another system, generic.py is left out: it runs nvidia-smi twice, which takes seconds on idle GPUs.
+    * A file replaces a file of the same name in an earlier folder.
+    * A login node is measured only if `words`, the command line of ReFrame, names its system.
+    * ReFrame selects the first system whose hostnames match. generic.py is last, because it matches all hosts.
+    * If `words` names another system, generic.py is left out. It runs nvidia-smi twice, which takes seconds.
     """
     place = named_place(words)
     found = {file.stem: file for folder in folders for file in folder.glob("*.py")}
