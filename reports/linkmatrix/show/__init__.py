@@ -1,1 +1,1 @@
-"""Words, terminal, page, pictures: how verdicts reach people and other tools."""
+"""The outputs of a result: terminal, HTML page, pictures, and files for other tools."""

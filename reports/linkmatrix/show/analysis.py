@@ -1,4 +1,4 @@
-"""The analysis of a run: verdict, findings, components, other processes and next steps. Every output renders it."""
+"""The analysis of a run: verdict, findings, components, other processes and next steps. Every output shows it."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class Analysis:
 
     run: the stored run; None if only the tests are known.
     judged: the tests of the run.
-    verdict: the verdict of the run; default: the worst verdict of its tests. A command passes a worse verdict if
-        something is missing, such as a test.
+    verdict: the verdict of the run; default: the worst verdict of its tests. If something is missing, such as a test,
+    the command passes a worse verdict.
     """
 
     def __init__(self, run: Run | None, judged: list[Judged], verdict: Verdict | None = None) -> None:
@@ -90,12 +90,12 @@ class Analysis:
 
     @cached_property
     def records(self) -> list[dict[str, Any]]:
-        """The records of the tests that have one."""
+        """The records of all tests that have a record."""
         return words.records_of(self.judged)
 
     @cached_property
     def machines(self) -> list[list[Judged]]:
-        """The tests with a record, in groups with the same back end, host and devices."""
+        """The tests with a record, grouped by back end, host and devices."""
         found: dict[tuple[Any, ...], list[Judged]] = {}
         for one in self.judged:
             if (record := one.test.record) is not None:
@@ -105,7 +105,7 @@ class Analysis:
 
     @cached_property
     def places(self) -> words.Places:
-        """The partitions and nodes of the tests. Outputs name them if there are several."""
+        """The names of partitions and nodes. Outputs contain these names if the run has several."""
         return words.Places.of(self.judged)
 
     @property
@@ -132,7 +132,7 @@ class Analysis:
 
     @cached_property
     def wants_references(self) -> bool:
-        """See `words.only_references_missing`."""
+        """Whether only references are missing; see `words.only_references_missing`."""
         return words.only_references_missing(self.judged)
 
     @property
@@ -150,7 +150,7 @@ class Analysis:
 
     @property
     def nothing_measured(self) -> bool:
-        """Whether the run is INCOMPLETE and no cell has a value."""
+        """Whether no cell of an INCOMPLETE run has a value."""
         return self.verdict is Verdict.INCOMPLETE and not any(words.has_values(of) for _, of, _ in self.matrices)
 
     @property
@@ -189,12 +189,12 @@ class Analysis:
         return list(dict.fromkeys([*([SIMULATED] if self.simulated else []), *lines]))
 
     def with_all_testcases(self, step: str) -> str:
-        """The step that adopts references, for all test cases if the run has references for some test cases."""
+        """The step that adopts references. If only some test cases have references: for all test cases."""
         is_partial = self.verdict is Verdict.NOT_JUDGED and any(matrix.compared for _, _, matrix in self.matrices)
         return step.replace(BASELINE, words.ALL_REFERENCES) if is_partial else step
 
     def is_failed_by_data(self, found: Iterable[Headline]) -> bool:
-        """Whether wrong data is the cause of the failure, so that the programs' output adds nothing."""
+        """Whether wrong data caused the failure. The output of the programs then explains nothing more."""
         results = [one.test.record["result"] if one.test.record is not None else "" for one in self.judged]
         return set(results) <= {"PASS", "FAIL"} and any(one.topic in WRONG_BITS for one in found)
 
@@ -220,7 +220,7 @@ class Analysis:
 
     @property
     def all_steps(self) -> list[str]:
-        """All steps: the steps of the findings, and the step of the verdict if it is more specific."""
+        """The steps of the findings. A step of the verdict is added if it is not more general."""
         of_verdict = [line.removeprefix("Next step: ") for line in self.next_step]
         is_general = self.verdict in (Verdict.INCOMPLETE, Verdict.NOT_JUDGED)
         return self.steps if self.steps and is_general else list(dict.fromkeys([*self.steps, *of_verdict]))
@@ -282,15 +282,15 @@ class Analysis:
 
     @property
     def commands(self) -> list[str]:
-        """The next experiments for the first findings, and commands that repeat tests of a run that is not PASS."""
+        """The next experiments for the first findings. Unless the run is PASS: also commands that repeat tests."""
         found = list(dict.fromkeys(one.command for one in self.findings if one.command))[:MAX_WITH_EVIDENCE]
         repeats = self.verdict is not Verdict.PASS and not self.are_imports
         return list(dict.fromkeys([*found, *(self.repeat()[:MAX_COMMANDS] if repeats else [])]))
 
     def repeat(self) -> list[str]:
-        """The commands that repeat the tests that are DISTURBED or worse, the worst first. A command per partition.
+        """The commands that repeat the tests that are DISTURBED or worse, the worst first; one command per partition.
 
-        If there are no such commands: the commands that repeat the whole run. If no matrix has a cell: MEASURE.
+        Without these commands: the commands that repeat the whole run. If no matrix has a cell: MEASURE.
         """
         if all(one.matrices and not any(any(of.counts.values()) for _, of in one.matrices) for one in self.judged):
             return [MEASURE]
@@ -302,14 +302,14 @@ class Analysis:
         return some or self.repeat_all()
 
     def repeat_all(self) -> list[str]:
-        """The commands that repeat the whole run: ReFrame's, or the commands of the records."""
+        """The commands that repeat the whole run: the command of ReFrame, or the commands in the records."""
         if self.run is not None and self.run.rerun:
             return [self.run.rerun]
         return list(dict.fromkeys(map(program_command, self.records))) or [MEASURE]
 
 
 def missing_references(matrices: Sequence[MatrixVerdict]) -> str:
-    """A sentence about cells without a reference, or better than their reference allows."""
+    """A sentence about cells without a reference, and about cells that are better than their reference allows."""
     compared = sum(matrix.compared for matrix in matrices)
     count = sum(sum(matrix.counts.values()) for matrix in matrices)
     if not compared:
@@ -327,7 +327,7 @@ def short_samples(judged: Iterable[Judged]) -> int:
 
 
 def rerun_commands(judged: Sequence[Judged]) -> list[str]:
-    """The commands that repeat tests of ReFrame, per partition, node of a sweep, and chosen node."""
+    """The commands that repeat tests of ReFrame: one per partition, node of a sweep, and node of -S on=NODE."""
     short = short_samples(judged)
     chosen: dict[tuple[str, str, str], dict[str, None]] = {}  # {(partition, node of a sweep, other node): hashes}
     for test in (one.test for one in judged if not one.test.fixture):

@@ -1,4 +1,4 @@
-"""Tables of messages between ranks: all tests of a run, with a line per size."""
+"""Tables of messages between ranks. A table contains all tests of a run, with a line per size."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MEMORY = {"hh": "host", "dd": "device"}  # {word of OSU: memory}
 class Value(NamedTuple):
     """A value of the table.
 
-    text: the value; without a value, the reason.
+    text: the value, or the reason why there is no value.
     verdict: of the test in this size; None for a value that is not judged.
     number: None if nothing was measured.
     """
@@ -42,7 +42,8 @@ class Value(NamedTuple):
 class Table:
     """The table of a quantity, such as latencies.
 
-    columns: {heads: {size: value}}. bands: {heads: references}, for columns with references.
+    columns: {heads: {size: value}}.
+    bands: {heads: references}, only for columns with references.
     """
 
     title: str
@@ -51,7 +52,7 @@ class Table:
 
     @property
     def sizes(self) -> list[int]:
-        """The sizes of all columns, rising."""
+        """The sizes of all columns, in rising order."""
         return sorted({size for column in self.columns.values() for size in column})
 
 
@@ -93,14 +94,14 @@ def add_columns(sweep: Sweep, found: dict[str, Table]) -> None:
 
 
 def unique_head(head: tuple[str, ...], found: dict[str, Table], title: str) -> tuple[str, ...]:
-    """The heads of a new column, with a number if a column of the table has the same heads."""
+    """The heads of a new column. If another column of the table has the same heads, a number is added."""
     taken = found[title].columns if title in found else {}
     numbered = (head if number == 1 else (*head[:-1], f"{head[-1]} ({number})".strip()) for number in range(1, 10**6))
     return next(one for one in numbered if one not in taken)
 
 
 def value_of(one: Judged, result: Result, matrix: MatrixVerdict, name: str) -> Value:
-    """The median of a link class in a size; without a value, the statuses of its cells."""
+    """The median of a link class in a size, or the statuses of its cells if there is no value."""
     verdict, summary = one.matrix_verdict(matrix), matrix.matrix.classes.get(name)
     if summary is None:
         statuses = grids.distinct_values(result["status"]) - {"ok", "not-applicable"}
@@ -136,7 +137,7 @@ def published_tables(names: Iterable[str]) -> dict[str, Table]:
 
 
 def with_published(table: Table, others: Mapping[str, Table]) -> Table:
-    """The table, with columns from the table with the same title in `others`. Its sizes stay the same."""
+    """The table with additional columns, from the table of the same title in `others`. The sizes stay the same."""
     more = others[table.title].columns if table.title in others else {}
     sizes = set(table.sizes)
     cut = {head: {size: value for size, value in column.items() if size in sizes} for head, column in more.items()}

@@ -1,8 +1,16 @@
 """A certificate: the verdict on a run of a bundle, as a page to sign.
 
-The references of the bundle are the agreed terms, from their commit on. The verdict of a run is INCOMPLETE if the run
-began before the commit, was judged by other references, has a simulated fault, was measured by another program, or
-measured less than its manifest. If another attempt did not pass, PASS becomes WARN.
+The references of the bundle are the agreed terms, from the commit of the references on.
+
+The verdict of a run is INCOMPLETE if one of these is true:
+
+* The run began before the commit.
+* The run was judged by other references.
+* The run has a simulated fault.
+* Another program measured the run.
+* The run measured less than its manifest.
+
+If another attempt did not pass, PASS becomes WARN.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +32,7 @@ SUBJECT = "this run"
 
 
 class Certificate(NamedTuple):
-    """A certificate. page: HTML. reasons: why the verdict is worse than the verdict of the tests."""
+    """A certificate. page: HTML. reasons: why its verdict is worse than the verdict of the tests."""
 
     page: str
     analysis: Analysis
@@ -32,7 +40,10 @@ class Certificate(NamedTuple):
 
 
 def certified(bundle: Bundle, table: str | None = None) -> Certificate:
-    """Makes the certificate of a bundle. table: of its references; default: the partition's. Raises BadInput."""
+    """Makes the certificate of a bundle.
+
+    table: a table of the bundle's references; default: the table of the partition. Raises BadInput.
+    """
     references = References.load(bundle.references)
     judged_runs = [judging.judge_all(run, references, table) for run in bundle.runs]
     at = next(number for number, run in enumerate(bundle.runs) if run is bundle.run)
@@ -80,7 +91,7 @@ def certified(bundle: Bundle, table: str | None = None) -> Certificate:
 
 
 def refusals(bundle: Bundle, judged: Sequence[Judged], references: References, table: str | None) -> Iterator[str]:
-    """Yields sentences about the reasons why a run cannot be certified."""
+    """Yields the reasons, as sentences, why a run cannot be certified."""
     began = started(bundle.run)
     frozen = bundle.frozen.get("time", "")
     if not frozen:
@@ -115,7 +126,7 @@ def unmeasured_sentences(bundle: Bundle) -> Iterator[str]:
 
 
 def started(run: Run) -> str:
-    """The start of a run, from ReFrame's report, otherwise from its first record."""
+    """The start of a run, from ReFrame's report. Without a report: from the first record."""
     return run.started or min((test.record["started"] for test in run.tests if test.record), default="")
 
 
@@ -155,12 +166,12 @@ def described(one: components.Sighting) -> str:
 
 
 def distinct(texts: Iterable[str], separator: str = "; ") -> str:
-    """Joins texts, without duplicates and empty texts."""
+    """Joins texts. Duplicates and empty texts are left out."""
     return separator.join(dict.fromkeys(filter(None, texts)))
 
 
 def attempt_rows(bundle: Bundle, judged_runs: Sequence[list[Judged]]) -> Iterator[tuple[str, str, str, str]]:
-    """Yields (start, subject, verdict, reasons) of attempts: runs, tests that ReFrame repeated, and lost reports.
+    """Yields (start, subject, verdict, reasons) of each attempt: a run, a test that ReFrame repeated, or a lost report.
 
     subject: SUBJECT, "run", "no report", or the name of the repeated test.
     """
@@ -188,7 +199,10 @@ def waiver_sentences(judged: Iterable[Judged], references: References, day: str)
 
 
 def uncovered_sentences(bundle: Bundle, judged: Iterable[Judged]) -> Iterator[str]:
-    """Yields sentences about what the run did not measure or did not judge."""
+    """Yields sentences about what the certificate does not cover.
+
+    Examples: unmeasured or unjudged test cases, test cases in no manifest, and unknown further attempts.
+    """
     yield from bundle.run.notes
     (mode, known), (measured, _) = manifests_of(bundle), completeness.measured_cases(bundle.run.tests)
     for partition in sorted(set(measured) - set(known)):

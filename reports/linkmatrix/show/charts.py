@@ -46,7 +46,7 @@ Series = dict[tuple[str, ...], list[tuple[int, float]]]  # {heads of a column: [
 class Line(NamedTuple):
     """A line of a chart.
 
-    panel: name of the small chart that contains the line, if there are many lines.
+    panel: name of the small chart that contains the line. Only used if there are many lines.
     points: (position on the axis, value) in rising order.
     spread: (lowest, highest) cell of each point.
     band: references.
@@ -64,9 +64,9 @@ class Line(NamedTuple):
 def draw_curves(
     record: dict[str, Any], curves: Sequence[Curve], matrices: Sequence[tuple[Result, MatrixVerdict]] = ()
 ) -> dict[str, bytes]:
-    """A chart of curves with the same axis and unit: {"png": content, "svg": content}.
+    """Draws the curves with the same axis and unit in one chart: {"png": content, "svg": content}.
 
-    Each link class has a line through its medians, in a band from its lowest to its highest cell.
+    Each link class has a line through its medians. A band around the line extends from the lowest to the highest cell.
     matrices: (result, verdicts) of the record, for references.
     """
     lines = []
@@ -83,7 +83,7 @@ def draw_curves(
 
 
 def draw_sizes(table: Table, others: Table | None, title: str) -> dict[str, bytes]:
-    """A chart of messages: {"png": content, "svg": content}. others: a table whose lines are dashed."""
+    """Draws a chart of messages: {"png": content, "svg": content}. others: a table whose lines are dashed."""
     lines = []
     for (ranks, *head), points in column_points(table).items():
         band = [(size, one) for size, one in table.bands.get((ranks, *head), ()) if size > 0]
@@ -97,8 +97,9 @@ def draw_sizes(table: Table, others: Table | None, title: str) -> dict[str, byte
 def draw(lines: Sequence[Line], title: str, axis: str, quantity: str) -> dict[str, bytes]:
     """Draws lines: {"png": content, "svg": content}. More than MAX_LINES lines are drawn in a small chart per panel.
 
-    axis: a key of AXES. Charts of messages have a logarithmic value axis. The value axis of latencies is reversed, so
-    that lower is worse in every chart.
+    axis: a key of AXES.
+    Charts of messages have a logarithmic value axis. The value axis of latencies is reversed, so that lower is worse in
+    every chart.
     """
     panels: dict[str, list[Line]] = {}
     for line in lines:
@@ -127,7 +128,10 @@ def draw(lines: Sequence[Line], title: str, axis: str, quantity: str) -> dict[st
 
 
 def draw_panel(axes: Axes, lines: Sequence[Line], several: bool) -> None:
-    """Draws lines with spreads and references. several: whether the chart is one of several, with its own legend."""
+    """Draws lines with spreads and references.
+
+    several: whether there are several charts. Each chart then has its own legend.
+    """
     label = REFERENCE
     for number, line in enumerate(lines):
         colour, marker = line_style(number)
@@ -145,7 +149,7 @@ def draw_panel(axes: Axes, lines: Sequence[Line], several: bool) -> None:
 
 
 def legend_of(axes: Axes) -> tuple[list[Any], list[str]]:
-    """(handles, labels) of a legend, with references last."""
+    """(handles, labels) of a legend. References come last."""
     found = sorted(zip(*axes.get_legend_handles_labels(), strict=True), key=lambda one: one[1] == REFERENCE)
     return [handle for handle, _ in found], [label for _, label in found]
 
@@ -207,7 +211,7 @@ def add_title(figure: Figure, text: str) -> None:
 
 
 def column_points(table: Table) -> Series:
-    """{heads: [(size, value)]} of the columns of a table with values, without empty messages."""
+    """{heads: [(size, value)]} of the columns of a table. Columns without values and empty messages are left out."""
     found = {
         head: [(size, value.number) for size, value in sorted(values.items()) if size > 0 and value.number]
         for head, values in table.columns.items()
@@ -233,7 +237,8 @@ class ScalingChart(NamedTuple):
     """A chart of how a simulation scales with the number of devices.
 
     value: returns the drawn value of a point.
-    ideal: returns the value without losses, from the first point and the number of devices relative to this point.
+    ideal: returns the value of a simulation without losses. Arguments: the first point, and the number of devices
+    divided by that of the first point.
     """
 
     title: str
@@ -259,7 +264,7 @@ def simulations_of(record: dict[str, Any]) -> dict[str, list[Result]]:
 
 
 def points_of(results: Iterable[Result]) -> list[Point]:
-    """The measured points of results."""
+    """The points of `results` that were measured."""
     found = []
     for result in results:
         parts = result["parts"]
@@ -274,10 +279,11 @@ def points_of(results: Iterable[Result]) -> list[Point]:
 
 
 def draw_scaling(record: dict[str, Any], results: Sequence[Result]) -> dict[str, bytes]:
-    """Six charts of a simulation: {"png": content, "svg": content}. They show time, rate and efficiency.
+    """Draws six charts of a simulation: {"png": content, "svg": content}.
 
-    The upper charts are over devices, with a line per number of bodies, and a dashed line without losses. The lower
-    charts are over bodies, with a line per number of devices.
+    The charts show time, rate and efficiency. The upper charts have the number of devices on the axis, a line per
+    number of bodies, and a dashed line without losses. The lower charts have the number of bodies on the axis, and a
+    line per number of devices.
     """
     points = points_of(results)
     with picture_style():
@@ -294,7 +300,7 @@ def draw_scaling(record: dict[str, Any], results: Sequence[Result]) -> dict[str,
 
 
 def draw_by_devices(axes: Axes, chart: ScalingChart, points: list[Point], is_weak: bool) -> None:
-    """Draws a line per number of bodies over devices, and dashed lines without losses."""
+    """Draws the values over the number of devices: a line per number of bodies, and dashed lines without losses."""
     for number, bodies in enumerate(sorted({point.bodies for point in points})):
         line = sorted((point for point in points if point.bodies == bodies), key=lambda point: point.devices)
         places = [point.devices for point in line]
@@ -308,7 +314,7 @@ def draw_by_devices(axes: Axes, chart: ScalingChart, points: list[Point], is_wea
 
 
 def draw_by_bodies(axes: Axes, chart: ScalingChart, points: list[Point], is_weak: bool) -> None:
-    """Draws a line per number of devices over bodies."""
+    """Draws the values over the number of bodies: a line per number of devices."""
     for number, devices in enumerate(sorted({point.devices for point in points})):
         line = sorted((point for point in points if point.devices == devices), key=lambda point: point.bodies)
         places = [point.bodies for point in line]

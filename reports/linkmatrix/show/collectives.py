@@ -61,7 +61,7 @@ class Collective:
 
     @property
     def columns(self) -> tuple[tuple[str, str, str], ...]:
-        """(head, unit, part of the result) of each column of a group."""
+        """(head, unit, name of the part of the result) of each column of a group."""
         return columns_of(self.sizes[0][0])
 
     @property
@@ -70,7 +70,7 @@ class Collective:
         return worst(self.one.matrix_verdict(matrix) for _, matrix in self.sizes)
 
     def title(self) -> str:
-        """The quantity, the number of ranks, and the meaning of a line."""
+        """The quantity, the number of ranks, and what a line of the table means."""
         assert self.one.test.record is not None  # it has results
         quantity = self.sizes[0][0]["quantity"]
         if is_simulation(self.sizes[0][0]):
@@ -86,7 +86,7 @@ class Collective:
         return ", ".join([samples, verified, *([f"{seconds:.1f} s"] if seconds else [])])
 
     def lines(self) -> Iterator[tuple[str, list[Cell]]]:
-        """Yields (size, cells) for each size. The cells are those of all column groups, in order."""
+        """Yields (size, cells) for each size. The cells of all column groups are in one list, in order."""
         for result, matrix in self.sizes:
             yield (
                 size_text(result),
@@ -94,9 +94,10 @@ class Collective:
             )
 
     def remarks(self, most: int = 5) -> list[str]:
-        """Lines about cells that are not PASS, about facts, and about notes. Cells that lack a reference have none.
+        """Lines about cells that are not PASS, about facts, and about notes.
 
-        A line begins with its sizes, unless it is about all sizes. most: number of cells per size.
+        Cells without a reference have no line. A line begins with its sizes, unless the line is about all sizes.
+        most: number of cells per size.
         """
         found: dict[str, list[str]] = {}
         for result, matrix in self.sizes:
@@ -113,7 +114,10 @@ class Collective:
         return " to ".join(dict.fromkeys(size_text(result) for result, _ in (self.sizes[0], self.sizes[-1])))
 
     def extremes(self) -> dict[str, list[str]]:
-        """{column group: [lowest, highest] value of all sizes}; one value if both are equal, [] without a value."""
+        """{column group: [lowest, highest]} of the values of all sizes.
+
+        A list has one value if both are equal, and no value if nothing was measured.
+        """
         found = {}
         for name in self.column_groups:
             summaries = [summary for _, matrix in self.sizes if (summary := matrix.matrix.classes.get(name))]
@@ -128,7 +132,7 @@ class Collective:
 
 
 def columns_of(result: Result) -> tuple[tuple[str, str, str], ...]:
-    """(head, unit, part of the result) of each column of a collective or simulation."""
+    """(head, unit, name of the part of the result) of each column of a collective or simulation."""
     return SIMULATION_COLUMNS if is_simulation(result) else COLUMNS
 
 
@@ -139,7 +143,7 @@ def size_text(result: Result) -> str:
 
 
 def cells_of(result: Result, matrix: MatrixVerdict, name: str) -> list[Cell]:
-    """The cells of a column group in one size. A missing value is a dash and INCOMPLETE."""
+    """The cells of a column group in one size. A missing value is a dash with the verdict INCOMPLETE."""
     columns = columns_of(result)
     if name not in result["columns"]:
         return [*(Cell("-") for _ in columns[:-1]), Cell("-", Verdict.INCOMPLETE)]
@@ -197,7 +201,7 @@ class Sweep(Collective):
 
 
 def groups_by_size(one: Judged) -> list[Collective | tuple[Result, MatrixVerdict]]:
-    """As `groups`. In addition, all sizes of a sweep of messages are one item."""
+    """The items of `groups`. All sizes of a sweep of messages are also one item."""
     found: list[Collective | tuple[Result, MatrixVerdict]] = []
     swept: dict[tuple[str, ...], list[tuple[Result, MatrixVerdict]]] = {}
     for shown in groups(one):
@@ -213,13 +217,13 @@ def groups_by_size(one: Judged) -> list[Collective | tuple[Result, MatrixVerdict
 
 
 def is_message(result: Result, matrix: MatrixVerdict) -> bool:
-    """Whether a matrix is of messages of a known size, and fits into memory."""
+    """Whether a matrix contains messages of a known size, and fits into memory."""
     known = result["size_bytes"] is not None and matrix.whole is not None
     return known and result["engine"] == "mpi" and not is_collective(result)
 
 
 def sweep_key(result: Result) -> tuple[str, ...]:
-    """The key that all sizes of a sweep share."""
+    """The key of a sweep. All sizes of the sweep have the same key."""
     key = (result["testcase"], result["memory"], result["transport"], result.get("pairs"), result.get("offset"))
     return tuple(map(str, key))
 
@@ -249,7 +253,7 @@ def pairs_per_cell(one: Judged, result: Result) -> int:
 
 @dataclass(frozen=True)
 class Curve:
-    """The results of a test case that differ only in `axis`, a key of `charts.AXES`; in rising order."""
+    """The results of a test case that differ only in `axis`, in rising order. axis: a key of `charts.AXES`."""
 
     testcase: str
     axis: str
@@ -262,7 +266,7 @@ class Curve:
 
     @property
     def is_point_to_point(self) -> bool:
-        """Whether the curve shows point-to-point messages between ranks. All such curves of a run share a chart."""
+        """Whether the curve shows messages between two ranks. All these curves of a run share a chart."""
         result = self.results[0]
         return self.axis == "size_bytes" and result["engine"] == "mpi" and not is_collective(result)
 
@@ -307,5 +311,5 @@ def curves_of(record: dict[str, Any]) -> list[Curve]:
 
 
 def results_on_curves(record: dict[str, Any]) -> list[Result]:
-    """The results that only curves show. The last result of each curve is also shown as a matrix."""
+    """The results that are shown only as points of a curve. The last result of each curve is also shown as a matrix."""
     return [result for curve in curves_of(record) for result in curve.results[:-1]]

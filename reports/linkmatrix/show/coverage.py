@@ -1,4 +1,7 @@
-"""The page about the coverage of a partition: ages of the measurements of nodes and pairs of leaf switches, by day."""
+"""The page about the coverage of a partition.
+
+The page shows the ages of the measurements of nodes and of pairs of leaf switches, by day.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,11 @@ Day = tuple[str, int, int]  # an item of `runs.coverage.ages_by_day`
 
 
 def render(covered: Coverage, days: Sequence[Day], within: int) -> str:
-    """The HTML page. days: from `ages_by_day`. within: number of days for which a measured pair stays covered."""
+    """Renders the HTML page.
+
+    days: from `ages_by_day`.
+    within: number of days for which a measured pair counts as covered.
+    """
     from ..runs.coverage import age
 
     nodes = sorted(covered.nodes, key=lambda node: (node.tested is not None, node.tested or 0.0, node.name))

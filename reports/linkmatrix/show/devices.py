@@ -31,7 +31,10 @@ def aligned_rows(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def adapter_lines(records: Iterable[Record], width: int) -> Iterator[str]:
-    """Yields a table per group of nodes with equal adapters. If a table is wider than `width`: a line per adapter."""
+    """Yields a table per group of nodes with equal adapters.
+
+    If a table is wider than `width`: a line per adapter instead.
+    """
     records = list(records)
     node_rows: dict[str, tuple[Row, ...]] = {}
     for record in records:
@@ -96,7 +99,7 @@ def interface(facts: Mapping[str, str]) -> str:
 
 
 def pci_link(pcie: Mapping[str, str]) -> str:
-    """The current speed and width of a PCIe link, with a larger maximum: "32.0 GT/s x8 of x16"."""
+    """The current speed and width of a PCIe link: "32.0 GT/s x8". A larger maximum is added: "32.0 GT/s x8 of x16"."""
     speed, width = pcie.get("speed", "").removesuffix(" PCIe"), pcie.get("width", "")
     most_speed, most_width = pcie.get("speed_at_most", speed).removesuffix(" PCIe"), pcie.get("width_at_most", width)
     if not speed and not width:
@@ -137,8 +140,9 @@ def state_of(device: Record) -> dict[str, str]:
 
 
 def device_table(record: Record, marked: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """The values for the page's template about devices. Many devices are folded, and devices that differ are listed.
+    """The values for the page's template about devices.
 
+    Many devices are folded. Devices that differ from other devices are listed.
     marked: {device: texts of its marks}, see `machine.marked_devices`.
     """
     devices = record["devices"]
@@ -166,14 +170,14 @@ def device_table(record: Record, marked: Mapping[str, Sequence[str]]) -> dict[st
 
 
 def facts_of(device: Record) -> dict[str, str]:
-    """{name: fact} of a device, for facts that are comparable between devices."""
+    """{name: fact} of a device. Only facts that can be compared between devices."""
     facts = {name: fact for name, fact in device["part"].items() if name not in UNIQUE}
     facts |= {name: fact for name, fact in device.get("state", {}).items() if name not in CHANGING}
     return {"model": device["name"], **facts}
 
 
 def usual_facts(devices: Sequence[Record]) -> dict[str, str]:
-    """{name: fact of more than half of the devices}, for facts that differ between devices."""
+    """{name: fact} that more than half of the devices have. Only facts that differ between devices."""
     counts: dict[str, Counter[str]] = {}
     for device in devices:
         for name, fact in facts_of(device).items():

@@ -62,7 +62,7 @@ class Headline:
     testcases: the test cases that show the finding, the worst first.
     evidence: lines with evidence for and against the finding.
     command: the command of the next experiment; "" for none.
-    weight: a number by which findings of a topic are sorted: a deviation, or the evidence of `hypotheses.Finding`.
+    weight: the sort key of findings with the same topic: a deviation, or the evidence of `hypotheses.Finding`.
     simulated: whether the fault was simulated.
     stage: how well the fault is confirmed.
     is_sum: whether the values are sums of both directions, which hide the slow direction.
@@ -82,7 +82,7 @@ class Headline:
 
     @property
     def order(self) -> tuple[int, int, float]:
-        """The sort key, for the most urgent finding first."""
+        """The sort key that puts the most urgent finding first."""
         return -self.verdict, list(TOPICS).index(self.topic), -self.weight
 
 
@@ -128,7 +128,10 @@ def merge(known: Headline, one: Headline) -> Headline:
 
 
 def with_location(one: Headline, test: Judged, places: words.Places) -> Headline:
-    """Adds the partition and the node to a finding, each only if the run has several. Sets `simulated`."""
+    """Adds the partition and the node to a finding. Sets `simulated`.
+
+    The partition is added only if the run has several partitions. The node is added only if the run has several nodes.
+    """
     place, node = places.name(test), places.node(test)
     text = f"{place}: {one.text}" if place else one.text
     component = f"{one.component} of {node}" if one.component and node else one.component
@@ -136,7 +139,7 @@ def with_location(one: Headline, test: Judged, places: words.Places) -> Headline
 
 
 def with_testcases(one: Headline) -> Headline:
-    """The finding with its first test case and the number of its other test cases in its text."""
+    """Adds the first test case and the number of other test cases to the text of a finding."""
     if not one.testcases:
         return one
     others = f" (also in {units.counted(len(one.testcases) - 1, 'other test case')})" if len(one.testcases) > 1 else ""
@@ -171,7 +174,7 @@ def test_findings(one: Judged, diagnose: Diagnose) -> Iterator[Headline]:
 
 
 def fact_findings(one: Judged, result: Result | None, testcase: str) -> Iterator[Headline]:
-    """Yields the facts of a record: about `result`, or about the whole record if `result` is None."""
+    """Yields the facts about `result` as findings. None: the facts about the whole record."""
     for fact in words.facts_of(one, result):
         yield Headline(fact.verdict, fact.topic or "noted", fact.sentence, fact.who, (testcase,))
 
@@ -221,7 +224,7 @@ def matrix_findings(one: Judged, result: Result, matrix: MatrixVerdict, diagnose
 
 
 def disturbance_findings(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
-    """Yields a finding per process that disturbed a test case that is NOT JUDGED or worse."""
+    """Yields a finding per process that disturbed a test case, if the test case is NOT JUDGED or worse."""
     verdict, testcases = one.matrix_verdict(matrix), (result["testcase"],)
     if verdict < Verdict.NOT_JUDGED:
         return
@@ -235,7 +238,7 @@ def disturbance_findings(one: Judged, result: Result, matrix: MatrixVerdict) -> 
 
 
 def is_reproduced_alone(result: Result, component: str) -> bool:
-    """Whether a component was slow again when measured alone, without disturbance or throttling."""
+    """Whether a component was slow again when measured alone, and nothing disturbed or throttled this measurement."""
     if (
         has_matchings(result)
         or result.get("throttled")
@@ -263,7 +266,7 @@ def finding_topic(finding: Finding, one: Judged, result: Result) -> str:
 
 
 def worst_cell_finding(result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
-    """Yields the finding of the worst cell, without DISTURBED cells and cells of RULE_TOPICS."""
+    """Yields the finding of the worst cell. DISTURBED cells and cells of RULE_TOPICS do not count."""
     testcases = (result["testcase"],)
     if not any(matrix.counts.values()):
         yield Headline(Verdict.INCOMPLETE, "no pair", "no pair of endpoints: nothing was measured", testcases=testcases)
@@ -280,7 +283,7 @@ def worst_cell_finding(result: Result, matrix: MatrixVerdict) -> Iterator[Headli
 
 
 def missing_cell_finding(result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
-    """Yields the finding of a cell without a value, for a matrix whose other findings are about slow cells."""
+    """Yields the finding of a cell without a value, if all other findings of the matrix are about slow cells."""
     for pair in cells_with_rule(matrix, "not measured", last="not-run")[:1]:
         cell = matrix.cells[pair]
         text = cell.reason + other_incomplete_clause(matrix)
@@ -288,16 +291,16 @@ def missing_cell_finding(result: Result, matrix: MatrixVerdict) -> Iterator[Head
 
 
 def other_incomplete_clause(matrix: MatrixVerdict) -> str:
-    """A clause with the number of other INCOMPLETE cells."""
+    """A clause about the number of further INCOMPLETE cells."""
     more = words.incomplete_cells(matrix) - 1
     verb = "is" if more == 1 else "are"
     return f"; {units.counted(more, 'other cell')} {verb} INCOMPLETE too" if more > 0 and not matrix.problem else ""
 
 
 def cells_with_rule(matrix: MatrixVerdict, rule: str, last: str = "") -> list[Pair]:
-    """The cells whose verdict follows from a rule of `judge.rules`; [] if the cells are in a file.
+    """The cells that have their verdict from this rule of `judge.rules`; [] if the cells are in a file.
 
-    last: a status; cells with this status come last.
+    last: cells with this status come last.
     """
     if matrix.whole is None:
         return []

@@ -24,7 +24,7 @@ WHOLE = re.compile(r"(?<![\w-])--?[A-Za-z][a-z-]*|\b[\w:.]{1,24}-&gt;[\w:.]{1,24
 
 
 def rendered(template: str, sheet: str = "page.css", **values: Any) -> str:
-    """Renders a template of this package. sheet: its style sheet."""
+    """Renders a template of this package. sheet: file name of its style sheet."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -42,10 +42,10 @@ def rendered(template: str, sheet: str = "page.css", **values: Any) -> str:
 
 
 def whole_options(text: str) -> Markup:
-    """A sentence as HTML, without line breaks inside options and cells ("gpu0->gpu1")."""
+    """A sentence as HTML. Options and cells ("gpu0->gpu1") stay on one line."""
     return Markup(WHOLE.sub(r'<span class="option">\g<0></span>', str(escape(clean(runnable(text))))))
 
 
 def picture(png: bytes) -> str:
-    """A picture in base64, as the page contains it."""
+    """A PNG in base64, to embed in the page."""
     return base64.b64encode(png).decode()

@@ -55,7 +55,7 @@ Part = tuple[str, Any]  # as in `Mark.parts`
 
 
 class Adapter(NamedTuple):
-    """A network adapter. rate: such as "400 Gb/sec"."""
+    """A network adapter. rate: text such as "400 Gb/sec"."""
 
     name: str
     rate: str
@@ -63,7 +63,7 @@ class Adapter(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The components behind a PCIe switch, or the components of a NUMA node without a known switch."""
+    """The components behind a PCIe switch. If the switch is unknown: the components of a NUMA node."""
 
     devices: tuple[str, ...]
     adapters: tuple[Adapter, ...]
@@ -111,14 +111,14 @@ class Node(NamedTuple):
 
 
 class LinkedDevices(NamedTuple):
-    """A mesh or a pair of devices, and its link class."""
+    """The devices of a mesh or of a pair, and their link class."""
 
     link_class: str
     labels: tuple[str, ...]
 
 
 class Machine(NamedTuple):
-    """The nodes of a record, and the meshes and pairs of devices."""
+    """The nodes of a record, the meshes of devices, and the pairs of devices."""
 
     nodes: tuple[Node, ...]
     meshes: tuple[LinkedDevices, ...]
@@ -126,12 +126,12 @@ class Machine(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A mark on a faulty component, or on a component that another process used.
+    """A mark on a component that is faulty or that another process used.
 
     parts: the marked parts of the drawing; empty for a component outside the drawing, such as a leaf switch. A part is
-        ("device", label), ("pair", (source, destination)), ("adapter", (node, name)), ("switch", label of a device
-        behind it), ("socket", (node, number)), ("class", link class) or ("node", name).
-    component: its name.
+    ("device", label), ("pair", (source, destination)), ("adapter", (node, name)), ("switch", label of a device behind
+    it), ("socket", (node, number)), ("class", link class) or ("node", name).
+    component: name of the component.
     word: such as "slow out".
     testcases: the test cases that show the mark.
     """
@@ -161,7 +161,7 @@ def machine_from(record: Record) -> Machine:
 
 
 def classes_of(record: Record) -> dict[Pair, str]:
-    """{(device, other device): link class}, for each pair in one order; {} if the record has no link classes."""
+    """{(device, other device): link class}; {} if the record has no link classes. Each pair occurs once."""
     classes = record["topology"]["link_class"]
     labels = record["topology"]["labels"] if classes else []
     pairs = combinations(range(len(labels)), 2)
@@ -184,7 +184,7 @@ def meshes_and_pairs(classes: Mapping[Pair, str]) -> tuple[list[LinkedDevices], 
 
 
 def connected_sets(pairs: Iterable[tuple[Any, Any]]) -> list[list[Any]]:
-    """The connected components of a graph with these edges, in the order of their first edge."""
+    """The connected components of the graph with the edges `pairs`, in the order of their first edge."""
     found: list[list[Any]] = []
     for a, b in pairs:
         touched = [one for one in found if a in one or b in one]
@@ -196,7 +196,7 @@ def connected_sets(pairs: Iterable[tuple[Any, Any]]) -> list[list[Any]]:
 
 
 def node_of(record: Record, node: str, devices: Sequence[Record], classes: Mapping[Pair, str]) -> Node:
-    """A node with its devices and adapters. If adapters are left out, adapters near a device are kept."""
+    """A node with its devices and adapters. If adapters do not fit, adapters near a device are preferred."""
     host = record["host"]["name"]
     ports = [port for port in record.get("adapters", []) if port["place"].get("node", host) == node]
     every = {port["name"]: port for port in ports}
@@ -230,13 +230,13 @@ def node_of(record: Record, node: str, devices: Sequence[Record], classes: Mappi
 
 
 def make_group(members: Sequence[Member], adapters: Mapping[str, Adapter], switch: bool) -> Group:
-    """Makes a group, with devices in the order of their numbers. switch: whether it is behind a PCIe switch."""
+    """Makes a group. Its devices are in the order of their numbers. switch: whether it is behind a PCIe switch."""
     devices = sorted((label for kind, label in members if kind == "device"), key=lambda label: (len(label), label))
     return Group(tuple(devices), tuple(adapters[one] for kind, one in members if kind == "adapter"), switch)
 
 
 def class_lines(record: Record) -> list[str]:
-    """A sentence per link class: its number of pairs, and its meaning."""
+    """A sentence per link class: the number of its pairs, and its meaning."""
     counts = Counter(classes_of(record).values())
     every = sum(counts.values())
     lines = []
@@ -298,7 +298,10 @@ def marked_cells(found: Sequence[Finding], matrix: MatrixVerdict) -> dict[Pair, 
 
 
 def finding_parts(finding: Finding, component: str, record: Record, matrix: MatrixVerdict) -> Iterator[Part]:
-    """Yields the parts of the drawing that belong to a finding. component: its name. See `Mark.parts`."""
+    """Yields the parts of the drawing that belong to a finding.
+
+    component: name of the component. See `Mark.parts`.
+    """
     kind, subject, of = part_of(finding.kind), finding.subject, matrix.subset.matrix
     devices = record.get("devices", [])
     if finding.kind in ("link", "cell") and isinstance(subject, tuple):

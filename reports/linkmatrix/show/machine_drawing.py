@@ -72,7 +72,7 @@ class Box(NamedTuple):
 
 
 def drawings(analysis: Analysis) -> list[dict[str, Any]]:
-    """Up to MAX_DRAWINGS drawings of the machines of a run; machines with marks come first. See `drawing`."""
+    """The drawings of the machines of a run, up to MAX_DRAWINGS; machines with marks come first. See `drawing`."""
     found = [shown for tests in analysis.machines if (shown := drawing(analysis, tests))]
     return sorted(found, key=lambda one: not one["marked"])[:MAX_DRAWINGS]
 
@@ -129,7 +129,7 @@ def alternative(machine: Machine, marks: Sequence[Mark]) -> str:
 
 
 def shortened(name: str) -> str:
-    """A name, with "…" in its middle if it has more than MAX_LETTERS letters."""
+    """A name. A name with more than MAX_LETTERS letters has "…" in its middle."""
     half = (MAX_LETTERS - 1) // 2
     return name if len(name) <= MAX_LETTERS else f"{name[:half]}…{name[-half:]}"
 
@@ -163,7 +163,7 @@ class Canvas:
                 self.arcs[key] = ""  # drawn only because it is marked
 
     def columns_for(self, node: Node) -> Iterator[float]:
-        """Yields the column widths that the texts of a node need."""
+        """Yields the column width that each text of a node needs."""
         name, sides = self.mark_style("node", node.name)[0] + shortened(node.name), 2 * PAD * (len(node.sockets) - 1)
         yield (len(name) * BOLD - sides) / node.columns
         for socket in node.sockets:
@@ -175,7 +175,7 @@ class Canvas:
                     yield from (box.room * len(boxes) / group.columns for box in boxes)
 
     def mark_style(self, kind: str, key: Any) -> tuple[str, str, str]:
-        """(glyph before the name, style classes, word) of a part; without a mark, glyph and word are ""."""
+        """(glyph before the name, style classes, word) of a part. Without a mark, glyph and word are ""."""
         mark = self.marked.get((kind, key))
         if mark is None:
             return "", kind, ""
@@ -231,7 +231,7 @@ class Canvas:
         return self.shapes, max(row_width(row, self.column) for row in self.rows), y - GAP + MARGIN
 
     def draw_row(self, row: Sequence[Node], y: int) -> int:
-        """Draws the nodes of a row, and the network above if there are several nodes. Returns the y below the row."""
+        """Draws the nodes of a row. Several nodes have the network above them. Returns the y below the row."""
         several = len(self.machine.nodes) > 1
         if several:
             self.shapes.append(self.rectangle("bar net", MARGIN, y, row_width(row, self.column) - 2 * MARGIN, BAR))
@@ -344,7 +344,7 @@ class Canvas:
 
 
 def spread_boxes(boxes: Sequence[Box], x: int, room: int) -> Iterator[tuple[int, Box, int]]:
-    """Yields (x of the middle, box, width) for boxes that share the width `room` from x on."""
+    """Yields (x of the middle, box, width) for boxes side by side. The boxes start at x and share the width `room`."""
     span = room // max(1, len(boxes))
     for number, box in enumerate(boxes):
         yield x + number * span + span // 2, box, span

@@ -1,6 +1,6 @@
 """The lines about a matrix that terminal and page share, and the colours of cells.
 
-Colours show deviations for bandwidths and latencies alike: orange is worse than expected, blue is better.
+Colours show deviations of bandwidths and of latencies in the same way: orange is worse than expected, blue is better.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Scale = tuple[float, float]
 
 
 class Band(NamedTuple):
-    """A reference and its limits, in the unit of its curve. Without a tolerance, the limit is the value."""
+    """A reference and its limits, in the unit of its curve. Without a tolerance, the limit equals the value."""
 
     low: float
     value: float
@@ -105,7 +105,7 @@ def data_state(result: Result) -> str:
 
 
 def class_lines(one: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
-    """A line per link class: minimum, median and maximum, and shares of the typical value and of the limit."""
+    """A line per link class: minimum, median, maximum, % of the typical value, and % of the limit."""
     unit, known = matrix.matrix.unit, findings.class_shares(one.test.record or {}, result, matrix)
     return [
         ", ".join([summary_line(name, summary, unit), *([str(known[name])] if name in known else [])])
@@ -114,7 +114,7 @@ def class_lines(one: Judged, result: Result, matrix: MatrixVerdict) -> list[str]
 
 
 def typical_lines(judged: Iterable[Judged]) -> dict[str, list[str]]:
-    """{source: ["NV18 396.72 GB/s"]} of the typical values that a run was compared with."""
+    """{source: ["NV18 396.72 GB/s"]}: the typical values with which a run was compared."""
     found: dict[str, list[str]] = {}
     for one in judged:
         for result, matrix in one.matrices:
@@ -125,10 +125,10 @@ def typical_lines(judged: Iterable[Judged]) -> dict[str, list[str]]:
 
 
 def local_copy_lines(result: Result, matrix: MatrixVerdict) -> list[str]:
-    """Lines about bandwidths between devices as a share of the copy inside a device, if both were measured.
+    """Lines that compare the bandwidth between devices with the copy inside a device; [] unless both were measured.
 
-    Some programs count the bytes of a copy inside a device twice, as read and as written. The second share uses this
-    count.
+    Some programs count the bytes of a copy inside a device twice, as read and as written. Each line therefore has two
+    shares. The second share uses the doubled count.
     """
     classes = matrix.matrix.classes
     inside = classes.get("LOCAL")
@@ -144,8 +144,9 @@ def local_copy_lines(result: Result, matrix: MatrixVerdict) -> list[str]:
 
 
 def part_lines(result: Result, fit: bool = True) -> list[str]:
-    """A line per part of a test case (an additional matrix): minimum, median and maximum over all link classes.
+    """A line per part of a test case: minimum, median and maximum over all link classes.
 
+    A part is an additional matrix.
     fit: whether to include the bandwidth and overhead that were fitted over message sizes (keys "fit_…").
     """
     lines = []
@@ -169,7 +170,7 @@ def summary_line(name: str, summary: ClassSummary, unit: str) -> str:
 
 
 def axis_lines(matrix: MatrixVerdict) -> list[str]:
-    """Lines about the worst rows and columns, with the deviations of their medians."""
+    """Lines about the worst rows and columns, with the median deviation of each."""
     lines = []
     labels = (matrix.matrix.rows, matrix.matrix.columns)
     for word, names, off in zip(("rows", "columns"), labels, matrix.axis_medians(), strict=True):
@@ -183,14 +184,14 @@ def axis_lines(matrix: MatrixVerdict) -> list[str]:
 
 
 def marked_cells(matrix: MatrixVerdict, most: int = MAX_CELLS) -> list[str]:
-    """A line per cell that is not PASS, the worst first, without measured cells that lack a reference."""
+    """A line per cell that is not PASS, the worst first. Cells that only lack a reference have no line."""
     marked, count = matrix.worst_cells(most)
     lines = [f"{WORDS[cell.verdict]}: {cell.reason}" for _, cell in marked]
     return lines + ([f"and {count - most} more"] if count > most else [])
 
 
 def finding_lines(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
-    """Lines about a matrix: findings, endpoints of its worst cells, and remeasured cells."""
+    """The lines about a matrix: findings, endpoints of the worst cells, and remeasured cells."""
     return [
         *finding_sentences(analysis, one, result, matrix),
         *endpoint_lines(one, matrix),
@@ -199,15 +200,15 @@ def finding_lines(analysis: Analysis, one: Judged, result: Result, matrix: Matri
 
 
 def finding_sentences(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
-    """The sentences of the diagnosis, without sentences about disturbances, which cells contain."""
+    """The sentences of the diagnosis. Sentences about disturbances are left out, because the cells contain them."""
     disturbed = matrix.disturbed_sentences()
     return [text for text in analysis.diagnosis(one, result, matrix).marked_sentences if text not in disturbed]
 
 
 def endpoint_lines(one: Judged, matrix: MatrixVerdict) -> list[str]:
-    """A line with component and slot per endpoint of the worst cells.
+    """A line per endpoint of the worst cells, with its component and its slot. Host memory has no line.
 
-    Example: "gpu3: uuid GPU-…, serial 1654…; in node n7, module 4, pci 0000:1b:00.0". Host memory has no line.
+    Example: "gpu3: uuid GPU-…, serial 1654…; in node n7, module 4, pci 0000:1b:00.0".
     """
     record = one.test.record or {}
     devices = {device["label"]: device for device in record.get("devices", [])}
@@ -229,19 +230,19 @@ def described(device: Mapping[str, Any], serials: Mapping[str, str | None]) -> s
 
 
 def deviation_step(worse: float) -> int:
-    """The step of colour of a deviation: 0 is the worst, len(DEVIATIONS) the best. worse: as a fraction."""
+    """The colour of a deviation, as a number from 0 (worst) to len(DEVIATIONS) (best). worse: as a fraction."""
     return next((step for step, least in enumerate(DEVIATIONS) if worse >= least), len(DEVIATIONS))
 
 
 def level(value: float, scale: Scale, unit: str) -> int:
-    """The step of colour of a measured value: 0 is the worst, LEVELS - 1 the best."""
+    """The colour of a measured value, as a number from 0 (worst) to LEVELS - 1 (best)."""
     low, high = scale
     share = (value - low) / (high - low) if high > low else 0.5
     return min(max(int((1 - share if unit == "us" else share) * LEVELS), 0), LEVELS - 1)
 
 
 def common_scale(matrices: Iterable[Matrix]) -> Scale | None:
-    """The scale (low, high) of matrices with the same unit; None if nothing was measured."""
+    """The common scale (low, high) of matrices with the same unit; None if nothing was measured."""
     grids = [matrix.whole.values for matrix in matrices]
     values = np.concatenate([grid[np.isfinite(grid)] for grid in grids]) if grids else np.empty(0)
     if not len(values):
@@ -251,7 +252,10 @@ def common_scale(matrices: Iterable[Matrix]) -> Scale | None:
 
 
 def scale_key(result: Result) -> tuple[Any, ...]:
-    """The key of a result's scale. Results with the same quantity, size, path and type of endpoints share a scale."""
+    """The key of a result's scale.
+
+    Results with the same quantity, size, path and type of endpoints have the same key and share a scale.
+    """
     kinds = [re.sub(r"\d+$", "", labels[0]) for labels in (result["rows"], result["columns"])]
     return result["unit"], result["quantity"], result["size_bytes"], result["peer_access"], *kinds
 

@@ -1,6 +1,6 @@
 """Lists of known good or flagged nodes, as options of schedulers or as a host file.
 
-Each line is an option of a job, a host, or a comment. Comments contain reasons, and commands that users can copy.
+Each line is an option of a job, a host, or a comment. Comments contain reasons and commands that users can copy.
 """
 
 import re
@@ -20,7 +20,7 @@ MAX_UNKNOWN = 50  # named nodes with unknown state
 
 @dataclass(frozen=True)
 class Scheduler:
-    """The options and commands of a scheduler. They are empty if the scheduler has none.
+    """The options and commands of a scheduler. An option or command that the scheduler lacks is empty.
 
     title: the name of the scheduler.
     only: returns the option that runs a job on exactly these nodes.
@@ -71,7 +71,9 @@ FORMATS = {
 def lines(form: str, which: str, found: NodeClasses, sentences: Sequence[str], clean_runs: int) -> Iterator[str]:
     """Yields the lines of a list.
 
-    form: a key of FORMATS. which: GOOD or SUSPECT. sentences: about the flags, for comments.
+    form: a key of FORMATS.
+    which: GOOD or SUSPECT.
+    sentences: about the flags, for comments.
     """
     scheduler = FORMATS[form]
     condition = f"{clean_runs} clean runs of the same test case, link class and path"
@@ -99,7 +101,7 @@ def lines(form: str, which: str, found: NodeClasses, sentences: Sequence[str], c
 
 
 def commands(scheduler: Scheduler, names: Sequence[str], found: NodeClasses) -> Iterator[str]:
-    """Yields comments with commands that keep jobs off nodes, for users to copy."""
+    """Yields comments that contain commands for users to copy. The commands keep jobs off nodes."""
     if not names or not scheduler.status(names):
         return
     yield "# To keep jobs off these nodes, copy the commands that you want. The first command shows drained nodes:"
@@ -111,7 +113,7 @@ def commands(scheduler: Scheduler, names: Sequence[str], found: NodeClasses) -> 
 
 
 def joined(command: Sequence[str]) -> str:
-    """A command for a shell. In NAME=VALUE, only the value is quoted."""
+    """A command as text for a shell. In NAME=VALUE, only the value is quoted."""
     pairs = (re.fullmatch(r"(\w+=)(.*)", word, re.DOTALL) for word in command)
     return " ".join(
         pair[1] + shlex.quote(pair[2]) if pair else shlex.quote(word) for pair, word in zip(pairs, command, strict=True)
@@ -119,5 +121,5 @@ def joined(command: Sequence[str]) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with "?" for quotes and characters that are not ASCII, for shells and logs of schedulers."""
+    """The text for shells and logs of schedulers: "?" replaces quotes and characters that are not ASCII."""
     return re.sub(r"[^\x20-\x7e]|[\"'`$\\]", "?", text)

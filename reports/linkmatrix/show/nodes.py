@@ -4,15 +4,16 @@ In one run, each cell is compared with the median of the same cell over all node
 compared.
 
 In stored runs, the newest value of each position of a host is compared with the same position of the other hosts. A
-position is a pair of labels, such as gpu0->gpu7. In records of several nodes, it is a pair of device numbers inside
-their nodes, and a value over the network counts for the sender and for the receiver. Positions are compared, not
-medians of link classes, because:
+position is a pair of labels, such as gpu0->gpu7. In records of several nodes, a position is a pair of device numbers
+inside their nodes. A value over the network counts twice: for the sender and for the receiver.
+
+Positions are compared instead of medians of link classes for two reasons:
 
 * A position can be slower on all healthy nodes.
 * A median does not show a single slow position.
 
-The limit is the larger of the floor and k(m) · σ, as for references. σ is that of all positions of a test case and link
-class.
+The limit is the larger of the floor and k(m) · σ, as for references. σ is estimated from all positions of a test case
+and link class.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ class Entry:
     """A test case of a node, with its worst cell.
 
     pair, value: the worst cell, and its value in `unit`.
-    worse: the fraction by which the cell is worse than its median over all nodes; negative: better. None if no other
-        node has the cell.
-    reason: the reason of the verdict, if nothing was measured.
+    worse: the fraction by which the cell is worse than the median of this cell over all nodes; negative: better. None
+    if no other node has the cell.
+    reason: why nothing was measured; "" if the cell has a value.
     """
 
     node: str
@@ -58,7 +59,7 @@ class Entry:
 
     @property
     def text(self) -> str:
-        """Value and deviation: "395.20 GB/s (-0.3 %)". The deviation of a slow bandwidth is negative."""
+        """Value and deviation: "395.20 GB/s (-0.3 %)". A negative deviation of a bandwidth is slow."""
         if self.value is None:
             return self.reason or "nothing measured"
         shown = f"{figure(self.value, words.DECIMALS[self.unit])} {words.UNITS[self.unit]}"
@@ -90,15 +91,15 @@ def entries(judged: list[Judged]) -> list[Entry]:
 
 
 def key_of(one: Judged, result: Result, matrix: MatrixVerdict) -> Key:
-    """The key that comparable matrices share."""
+    """The key of a matrix. Matrices with the same key can be compared."""
     backend = one.test.record["backend"] if one.test.record else ""
     return backend, result["testcase"], result["size_bytes"], matrix.matrix.variant, matrix.matrix.unit
 
 
 def worst_cells(measured: list[Measured]) -> dict[int, dict[str, Any]]:
-    """{index of a matrix: {"source", "destination", "value", "worse"} of its worst cell}, see `Entry`.
+    """{index of a matrix: its worst cell}. A worst cell is {"source", "destination", "value", "worse"}, see `Entry`.
 
-    If no other node has the cells of a matrix, the cell with the worst value.
+    If no other node has the cells of a matrix, its worst cell is the cell with the worst value.
     """
     import pandas  # slow to load, and unused for one node
 
@@ -150,9 +151,9 @@ NEEDED = [*CASE, "host", "started", "source", "destination", "value"]
 
 
 def with_positions(record: Mapping[str, Any], cells: pandas.DataFrame) -> pandas.DataFrame:
-    """Cells with the columns of_host, from_place and to_place. A cell between nodes has two rows.
+    """The cells, with the additional columns of_host, from_place and to_place. A cell between nodes has two rows.
 
-    cells: has at least the columns NEEDED of `runs.table`.
+    cells: with at least the columns NEEDED of `runs.table`.
     """
     import pandas
 
@@ -184,10 +185,11 @@ def newest(cells: pandas.DataFrame) -> pandas.DataFrame:
 def compared_hosts(positions: pandas.DataFrame, unit: str) -> tuple[pandas.DataFrame, pandas.DataFrame, float]:
     """(hosts, positions, limit) of the newest values of a test case.
 
-    positions: from `newest`, with the column floor: the least limit. The result has two more columns: off, the
-        deviation from the median of the position over all hosts (negative: worse), and outlier.
+    positions (argument): from `newest`, with the additional column floor: the smallest limit.
     hosts: columns started, value, off, worst, positions and outliers; hosts with outliers come first.
-    limit: the largest deviation that is no outlier, as a fraction.
+    positions (result): has two more columns, off and outlier. off is the deviation from the median of the position over
+    all hosts (negative: worse).
+    limit: the largest deviation that is not an outlier, as a fraction.
     """
     sign = -1.0 if unit == "us" else 1.0
     middle = positions.groupby(POSITION)["value"].transform("median")
@@ -209,7 +211,7 @@ def compared_hosts(positions: pandas.DataFrame, unit: str) -> tuple[pandas.DataF
 
 
 def worst_outlier(newest_of: pandas.DataFrame, unit: str) -> float:
-    """The fraction by which the worst outlier is worse than its position on other hosts; 0 without an outlier."""
+    """The fraction by which the worst outlier is worse than the same position of other hosts; 0 without an outlier."""
     hosts, _, _ = compared_hosts(newest_of, unit)
     return max(0.0, -float(hosts.loc[hosts["outliers"] > 0, "worst"].min())) if hosts["outliers"].any() else 0.0
 
@@ -220,7 +222,7 @@ def percent(off: float) -> str:
 
 
 def host_lines(newest_of: pandas.DataFrame, unit: str) -> Iterator[str]:
-    """Yields a summary, and a line per host. Hosts with outliers come first and have a mark."""
+    """Yields a summary, then a line per host. Hosts with outliers come first and have a mark."""
     hosts, positions, limit = compared_hosts(newest_of, unit)
     sign = -1.0 if unit == "us" else 1.0
     decimals, shown = words.DECIMALS[unit], words.UNITS[unit]

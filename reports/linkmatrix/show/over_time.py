@@ -1,8 +1,9 @@
 """Values, components and slots over time, as text.
 
-A series is shown as a sparkline, its changes of level, and the recorded changes between runs. The history of a
-component or slot consists of its stays, flags, notes, and the result of a swap. A stay is a time for which a component
-was in a slot.
+A series is shown as a sparkline, its changes of level, and the recorded changes between runs.
+
+The history of a component or slot contains its stays, flags and notes, and the result of a swap. A stay is the time
+during which a component was in a slot.
 """
 
 import statistics
@@ -30,7 +31,7 @@ MIN_RUNS = 6  # for changes of level
 
 
 class Point(NamedTuple):
-    """A value of a series: the columns of `runs.series.frame` with these names."""
+    """A value of a series. The fields are the columns of `runs.series.frame` with the same names."""
 
     started: str
     value: float
@@ -45,7 +46,7 @@ def points_of(series: "pandas.DataFrame") -> list[Point]:
 
 
 def changed(points: Sequence[Point]) -> list[tuple[int, str]]:
-    """(index, text) of each point with recorded changes since the previous point: "driver 580.1 -> 590.2"."""
+    """(index, text) of each point before which something recorded changed, such as "driver 580.1 -> 590.2"."""
     found = [(at, text) for at in range(1, len(points)) if (text := recorded_changes(points[at - 1], points[at]))]
     hosts = sum(points[at - 1].host != points[at].host for at in range(1, len(points)))
     return found if len(found) <= MAX_CHANGES or not hosts else []
@@ -58,12 +59,12 @@ def changes(points: Sequence[Point]) -> list[Change]:
 
 @cache
 def changes_of(values: tuple[float, ...]) -> list[Change]:
-    """The changes of level of values. Cached, because the search takes 0.1 s."""
+    """The changes of level of values. The result is cached, because the search takes 0.1 s."""
     return change_points(values)
 
 
 def worst_change(points: Sequence[Point], unit: str) -> float:
-    """The largest change of level to a worse value, as a positive fraction; 0 without a change."""
+    """The largest change of level for the worse, as a positive fraction; 0 without a change."""
     found = (change.after / change.before - 1 for change in changes(points))
     return max([0.0, *(one if unit == "us" else -one for one in found)])
 
@@ -116,7 +117,7 @@ def process_changes(before: Point, after: Point) -> str:
 
 
 def sparkline(values: list[float]) -> str:
-    """The last MAX_POINTS values as bars. Equal values are bars of medium height."""
+    """The last MAX_POINTS values as bars. If all values are equal, the bars have medium height."""
     last = values[-MAX_POINTS:]
     low, high = min(last), max(last)
     if high - low <= 1e-9 * abs(high):
@@ -129,7 +130,7 @@ UNNAMED = "records do not identify the component, so a swap is not detected"
 
 
 def part_history(found: Iterable[RunFlags], text: str, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:
-    """Lines about a component. text: its serial number or UUID. [] if no run contains the component."""
+    """Lines about a component; [] if no run contains the component. text: its serial number or UUID."""
     every = list(found)
     ledger = read_runs(every, clean_runs, notes)
     wanted = [one for run in every for one in run.seen.values() if is_component(one, text)]
@@ -152,7 +153,7 @@ def slot_history(found: Iterable[RunFlags], wanted: Slot, clean_runs: int, notes
 
 
 def part_lines(ledger: Ledger, key: Key, notes: Sequence[Note], by_place: bool) -> Iterator[str]:
-    """Yields a heading, lines about stays, notes and moves by time, the flag, and the result of a swap.
+    """Yields the lines about a component or slot: heading, stays, notes and moves by time, flag, and result of a swap.
 
     by_place: whether `key` is a slot.
     """
@@ -173,7 +174,7 @@ def part_lines(ledger: Ledger, key: Key, notes: Sequence[Note], by_place: bool) 
 
 
 def part_headline(ledger: Ledger, key: Key, one: ComponentState) -> str:
-    """The heading of a component or slot: name, number of runs, and whether swaps are detected."""
+    """The heading of a component or slot: name, number of runs, and whether a swap can be detected."""
     runs = f"{units.counted(one.seen, 'run')}, flagged in {one.flagged}"
     if not isinstance(key, Component):
         unnamed = "" if one.pair[0].word or one.last.label == one.last.node else f"; {UNNAMED}"
@@ -193,7 +194,7 @@ def stay_line(ledger: Ledger, pair: Pair, by_place: bool) -> str:
 
 
 def move_sentences(ledger: Ledger, pairs: Sequence[Pair], by_place: bool) -> list[tuple[str, str]]:
-    """[(time, sentence)] of the changes from a stay to the next stay."""
+    """[(time, sentence)] about the moves from one stay to the next stay."""
     found = []
     for before, after in zip(pairs, pairs[1:], strict=False):
         old, new = ledger.evidence.stays[before], ledger.evidence.stays[after]

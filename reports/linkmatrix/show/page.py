@@ -47,7 +47,10 @@ BACKENDS = {
 
 
 class Section(NamedTuple):
-    """A matrix or a collective. anchor: on the page; CURVES if only a curve shows the matrix."""
+    """A matrix or a collective on the page.
+
+    anchor: the target of links to the section. CURVES if the matrix is shown only as a point of a curve.
+    """
 
     anchor: str
     one: Judged
@@ -56,9 +59,9 @@ class Section(NamedTuple):
 
 
 def render(analysis: Analysis, picture: Picture, curves: Sequence[tuple[str, bytes]] = ()) -> str:
-    """The page of a run.
+    """Renders the page of a run.
 
-    picture: draws a map of a matrix that is too large for a table.
+    picture: a function that draws a map of a matrix that is too large for a table.
     curves: (caption, PNG) of test cases with several sizes. The page shows only the last matrix of a curve.
     """
     judged = analysis.judged
@@ -128,7 +131,7 @@ def answer(analysis: Analysis) -> dict[str, Any]:
 def contents(
     analysis: Analysis, drawn: Sequence[Section], drawings: Sequence[dict[str, Any]], has_nodes: bool, has_curves: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yields (anchor, text) for the list of contents: the sections, and the worst test cases."""
+    """Yields (anchor, text) for the list of contents: sections, and the worst test cases."""
     connected = ("topology", "How it is connected")
     if drawings and drawings[0]["marked"]:
         yield connected
@@ -159,7 +162,7 @@ def problems(analysis: Analysis) -> list[dict[str, Any]]:
 
 
 def section_title(one: Judged, result: Result, several_nodes: bool) -> str:
-    """The title of a matrix: "n17: device_local_copy, 1 MiB"; node and size only if there are several."""
+    """The title of a matrix: "n17: device_local_copy, 1 MiB". Node and size are left out if there is only one."""
     node = words.node_of(one) if several_nodes else ""
     several = sum(other["testcase"] == result["testcase"] for other, _ in one.matrices) > 1
     size = f", {units.size(result['size_bytes'])}" if several else ""
@@ -184,7 +187,7 @@ def sections_of(judged: list[Judged]) -> list[Section]:
 
 
 def worst_sections(sections: Sequence[Section], several_nodes: bool) -> list[Section]:
-    """The drawn sections, the worst first. Up to MAX_MATRICES for a run on several nodes."""
+    """The sections to draw, the worst first. For a run on several nodes: up to MAX_MATRICES."""
     order = sorted((one for one in sections if one.anchor != CURVES), key=lambda one: -one.verdict)
     return order[:MAX_MATRICES] if several_nodes else order
 
@@ -196,7 +199,7 @@ def drawn_matrices(analysis: Analysis) -> list[tuple[Judged, Result, MatrixVerdi
 
 
 def fleet_table(entries: list[nodes.Entry], drawn: int) -> dict[str, Any]:
-    """The values for the page's table with a row per node and a column per test case.
+    """The values for the page's table of nodes, with a row per node and a column per test case.
 
     drawn: number of drawn matrices.
     """
@@ -209,7 +212,7 @@ def fleet_table(entries: list[nodes.Entry], drawn: int) -> dict[str, Any]:
 
 
 def shown_entry(entry: nodes.Entry | None) -> dict[str, str]:
-    """A cell of the table nodes × test cases. None: the node did not run the test case."""
+    """A cell of the table of nodes. entry: None if the node did not run the test case."""
     if entry is None:
         return {"text": "not run", "title": "", **marks(Verdict.INCOMPLETE)}
     text = entry.text if entry.value is not None or entry.verdict is Verdict.PASS else "nothing measured"
@@ -218,9 +221,9 @@ def shown_entry(entry: nodes.Entry | None) -> dict[str, str]:
 
 
 def overview(judged: list[Judged], sections: Sequence[Section], with_nodes: bool = True) -> list[dict[str, Any]]:
-    """The rows of the overview, the worst first: per link class of a matrix, and per test without a matrix.
+    """The rows of the overview, the worst first: a row per link class of a matrix, and a row per test without a matrix.
 
-    with_nodes: whether to include tests of a single node. If there is a table of nodes, they are left out.
+    with_nodes: whether to include tests of a single node. False if the page has a table of nodes.
     """
     rows: list[dict[str, Any]] = []
     for anchor, one, shown, verdict in sections:
@@ -239,7 +242,7 @@ def overview(judged: list[Judged], sections: Sequence[Section], with_nodes: bool
 
 
 def collective_rows(anchor: str, one: Collective) -> list[dict[str, Any]]:
-    """One row of a collective per group of columns. The rows have no median, because they cover several sizes."""
+    """The rows of a collective: one per group of columns. A row has no median, because it covers several sizes."""
     result = one.sizes[0][0]
     states = dict.fromkeys(matrix_text.data_state(result).removeprefix("data ") for result, _ in one.sizes)
     verified = " or ".join(states)
@@ -258,7 +261,7 @@ def lacks_more(matrix: MatrixVerdict) -> bool:
 
 
 def overview_rows(anchor: str, verdict: Verdict, result: Result, matrix: MatrixVerdict) -> list[dict[str, Any]]:
-    """The rows of a matrix, per link class. An unmeasured matrix has one row."""
+    """The rows of a matrix: one per link class. An unmeasured matrix has one row."""
     common = {**marks(verdict), "name": result["testcase"], "anchor": anchor, "quantity": result["quantity"]}
     if result.get("blocks"):
         common["name"] += f", {units.counted(result['blocks'], 'block')}"
@@ -273,7 +276,7 @@ def overview_rows(anchor: str, verdict: Verdict, result: Result, matrix: MatrixV
 
 
 def machines(analysis: Analysis) -> list[dict[str, Any]]:
-    """The values about each machine and back end of a run."""
+    """The values for the page's template about each machine and back end of a run."""
     found, suspects = [], merged_marks(analysis, analysis.judged)
     for one, *_ in analysis.machines:
         record = one.test.record or {}

@@ -1,8 +1,9 @@
 """Matrices and collectives for the template of the page: two maps as tables, the worst cells, and sentences.
 
-Each cell of a map contains its value. Its colour is a class of the style sheet. No information is in colours alone, and
-the tables can be copied, searched, printed and read aloud. The expected value of a cell is its reference, otherwise the
-baseline of its link class.
+Each cell of a map contains its value. The colour of a cell is a class of the style sheet. No information is in colours
+alone. The tables can be copied, searched, printed and read aloud.
+
+The expected value of a cell is its reference. Without a reference, it is the baseline of its link class.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Step(NamedTuple):
 
 
 def fits(result: Result, matrix: MatrixVerdict) -> bool:
-    """Whether a matrix is shown as tables, not as pictures."""
+    """Whether a matrix is small enough to be shown as tables. A larger matrix is shown as pictures."""
     return max(len(result["rows"]), len(result["columns"])) <= MAX_ENDPOINTS and matrix.whole is not None
 
 
@@ -122,7 +123,7 @@ def shown_collective(anchor: str, one: Collective) -> dict[str, Any]:
 
 
 def shown_figure(cell: Cell) -> dict[str, str]:
-    """Text, tooltip and marks of a cell in the table of a collective."""
+    """Text, tooltip and marks of a cell of a collective's table."""
     if cell.verdict is None:
         return {"text": cell.text, "title": "", "class": "", "glyph": "", "word": ""}
     return {"text": cell.text, "title": cell.reason, **marks(cell.verdict)}
@@ -145,7 +146,7 @@ def absolute(result: Result, matrix: MatrixVerdict, scale: Scale) -> dict[str, A
 
 
 def measured_cell(result: Result, matrix: MatrixVerdict, row: int, column: int, scale: Scale) -> dict[str, str]:
-    """A cell of the map of measured values, with reason, interval and samples as its title."""
+    """A cell of the map of measured values. Its tooltip contains reason, interval and samples."""
     block, status = matrix.matrix.whole, matrix.matrix.status_at(row, column)
     if status == "not-applicable":
         return NOT_APPLICABLE
@@ -172,7 +173,7 @@ def measured_cell(result: Result, matrix: MatrixVerdict, row: int, column: int, 
 
 
 def deviations(result: Result, matrix: MatrixVerdict) -> dict[str, Any]:
-    """The map of deviations from expected values in percent, with medians of rows and columns."""
+    """The map of deviations from expected values in percent, with the medians of rows and columns."""
     rows, columns = matrix.matrix.rows, matrix.matrix.columns
     cells = [(label, [deviating_cell(result, matrix, (label, other)) for other in columns]) for label in rows]
     shown = [*columns]
@@ -211,7 +212,7 @@ def deviating_cell(result: Result, matrix: MatrixVerdict, pair: tuple[str, str])
 
 
 def median_cell(result: Result, off: float) -> dict[str, str]:
-    """The cell with the median of a row or column. off: as a fraction; NaN without a value."""
+    """The cell that shows the median of a row or column. off: as a fraction; NaN without a value."""
     if off != off:
         return NOT_APPLICABLE
     return NOT_APPLICABLE | {"text": percent(result, off), "class": f"median d{deviation_step(off)}"}
@@ -226,7 +227,7 @@ def percent(result: Result, worse: float) -> str:
 def worst_table(result: Result, matrix: MatrixVerdict, history: History) -> list[dict[str, Any]]:
     """The rows of the table of the worst cells; [] if the matrix could not be judged.
 
-    For a matrix in a file: of the submatrix of suspect and healthy endpoints.
+    For a matrix in a file, the cells are those of the submatrix of suspect and healthy endpoints.
     """
     if matrix.problem:
         return []
@@ -234,7 +235,7 @@ def worst_table(result: Result, matrix: MatrixVerdict, history: History) -> list
 
 
 def worst_positions(matrix: MatrixVerdict) -> list[tuple[int, int]]:
-    """(row, column) of the listed cells, the worst first."""
+    """(row, column) of the cells in the table of the worst cells, the worst first."""
     judged = matrix.whole
     assert judged is not None
     worse = judged.severity()
@@ -279,7 +280,7 @@ def shown_value(value: float, unit: str) -> str:
 
 
 def trend(values: list[float], expected: float, unit: str) -> Markup:
-    """A sparkline as SVG, with a mark on the newest value. Its height is at least that of NOISE."""
+    """A sparkline as SVG, with a mark on the newest value. The vertical scale covers at least NOISE."""
     middle = expected if np.isfinite(expected) else float(np.median(values))
     low, high = min([*values, middle * (1 - NOISE)]), max([*values, middle * (1 + NOISE)])
     step = (WIDTH - 2 * MARGIN) / (len(values) - 1)

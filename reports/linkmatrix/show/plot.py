@@ -72,9 +72,9 @@ def heat_map(
     scale: tuple[float, float] | None = None,
     verdict: Verdict | None = None,
 ) -> dict[str, bytes]:
-    """The heat map of a matrix: {"png": content, "svg": content}.
+    """Draws the heat map of a matrix: {"png": content, "svg": content}.
 
-    scale: (low, high), the values of the first and the last colour; default: the scale of this matrix.
+    scale: (value of the first colour, value of the last colour); default: the scale of this matrix.
     verdict: the verdict of the test case; default: the verdict of the matrix.
     """
     with picture_style():
@@ -86,7 +86,7 @@ def heat_map(
 def deviation_map(
     record: dict[str, Any], result: Result, matrix: MatrixVerdict, verdict: Verdict | None = None
 ) -> dict[str, bytes]:
-    """The map of deviations of a matrix: {"png": content, "svg": content}. verdict: see `heat_map`."""
+    """Draws the map of deviations of a matrix: {"png": content, "svg": content}. verdict: see `heat_map`."""
     with picture_style():
         figure = draw_deviations(matrix)
         draw_title(figure, record, result, matrix.verdict if verdict is None else verdict)
@@ -110,7 +110,7 @@ def style_chart(axes: Axes) -> None:
 
 
 def to_files(figure: Figure) -> dict[str, bytes]:
-    """{"png": content, "svg": content} of a picture. The contents are reproducible."""
+    """{"png": content, "svg": content} of a picture. The same picture always has the same contents."""
     png, svg = io.BytesIO(), io.BytesIO()
     FigureCanvasAgg(figure).print_figure(png, dpi=DPI, format="png", metadata={"Software": None})
     FigureCanvasSVG(figure).print_figure(svg, format="svg", metadata={"Date": None, "Creator": None})
@@ -126,7 +126,7 @@ def save(pictures: dict[str, bytes], folder: Path, name: str) -> list[Path]:
 
 
 def draw(result: Result, matrix: MatrixVerdict, scale: tuple[float, float]) -> Figure:
-    """The heat map without title. In a large matrix, FAIL cells have a colour of their own."""
+    """The heat map without its title. In a large matrix, FAIL cells have a separate colour."""
     assert matrix.whole is not None
     figure, axes = frame(matrix.matrix)
     # the dark end is worse in both metrics
@@ -152,7 +152,7 @@ def show_cells(axes: Axes, matrix: MatrixVerdict, picture: np.ndarray, measured:
 
 
 def draw_deviations(matrix: MatrixVerdict) -> Figure:
-    """The map of deviations without title: worse is orange, better is blue."""
+    """The map of deviations without its title: orange is worse, blue is better."""
     assert matrix.whole is not None
     figure, axes = frame(matrix.matrix)
     normal = Normalize(-MAX_DEVIATION, MAX_DEVIATION)
@@ -171,12 +171,12 @@ def draw_deviations(matrix: MatrixVerdict) -> Figure:
 
 
 def fits(matrix: Matrix) -> bool:
-    """Whether cells are large enough for their values."""
+    """Whether the cells of a matrix are large enough to contain their values."""
     return max(len(matrix.rows), len(matrix.columns)) <= MAX_ENDPOINTS
 
 
 def frame(matrix: Matrix) -> tuple[Figure, Axes]:
-    """A picture with space for the cells of a matrix, and endpoints on the axes."""
+    """An empty picture with space for the cells of a matrix, and endpoints on its axes."""
     rows, columns = len(matrix.rows), len(matrix.columns)
     size = (CELL_WIDTH, CELL_HEIGHT) if fits(matrix) else (MAX_INCHES / max(rows, columns),) * 2
     body_width, body_height = columns * size[0], rows * size[1]
@@ -189,7 +189,7 @@ def frame(matrix: Matrix) -> tuple[Figure, Axes]:
 
 
 def add_bar(figure: Figure, axes: Axes, colours: ScalarMappable, label: str, extend: str = "neither") -> Colorbar:
-    """Adds the scale on the right of the cells."""
+    """Adds the colour scale, to the right of the cells."""
     (width, height), body = figure.get_size_inches(), axes.get_position()
     bar_axes = figure.add_axes((body.x1 + 0.2 / width, body.y0, 0.16 / width, body.height))
     bar = figure.colorbar(colours, cax=bar_axes, extend=extend)
@@ -223,7 +223,7 @@ def draw_title(figure: Figure, record: dict[str, Any], result: Result, verdict: 
 def draw_cell(
     axes: Axes, result: Result, matrix: MatrixVerdict, at: tuple[int, int], face: tuple[float, float, float, float]
 ) -> None:
-    """Draws a cell: value or hatches, a frame for FAIL and DISTURBED, and a glyph. face: colour of the cell."""
+    """Draws a cell: its value or hatches, a frame for FAIL and DISTURBED, and a glyph. face: colour of the cell."""
     assert matrix.whole is not None
     (row, column), has_room = at, fits(matrix.matrix)
     value, status = float(matrix.matrix.whole.values[at]), matrix.matrix.status_at(row, column)
@@ -292,7 +292,7 @@ def draw_series(
     changes: Sequence[Change],
     events: Sequence[tuple[int, str]] = (),
 ) -> dict[str, bytes]:
-    """A chart over time: {"png": content, "svg": content}. Each change of level is a line with its percentage.
+    """Draws a chart over time: {"png": content, "svg": content}. Each change of level is a line with its percentage.
 
     started: ISO times of the values, in order.
     values: in `unit`.
@@ -342,7 +342,7 @@ def event_lines(events: Sequence[tuple[int, str]]) -> str:
 
 
 def time_range(times: Sequence[datetime]) -> tuple[datetime, datetime]:
-    """The ends of the time axis of a chart."""
+    """(first, last) time on the axis of a chart."""
     beyond = (max(times) - min(times)) * BEYOND or timedelta(hours=12)
     first = min(times) - min(beyond, min(times) - FIRST)
     last = max(times) + min(beyond, LAST - max(times))

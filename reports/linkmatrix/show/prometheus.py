@@ -1,6 +1,6 @@
-"""A run in the text format of Prometheus: values of link classes, verdicts and flags, without values of cells.
+"""A run in the text format of Prometheus: values of link classes, verdicts and flags. Values of cells are left out.
 
-Units are bytes per second and seconds. Samples have no times, because the textfile collector refuses them.
+Units are bytes per second and seconds. Samples have no times, because the textfile collector refuses times.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ METRICS = {
 
 
 class Sample(NamedTuple):
-    """A line of the file. metric: without PREFIX."""
+    """A line of the file. metric: the name without PREFIX."""
 
     metric: str
     labels: Mapping[str, str]

@@ -39,7 +39,7 @@ VERDICT_STYLES = {
 
 
 class Text:
-    """A line that consists of parts with different styles."""
+    """A line of several parts, each with a style."""
 
     def __init__(self, text: str = "", style: str = "") -> None:
         self.parts = ((text, style),)
@@ -54,7 +54,7 @@ class Text:
 
 
 def colour_console(file: TextIO, width: int | None) -> Any:
-    """The console of rich for a terminal; None for a pipe, or if rich is not installed."""
+    """The rich console of a terminal; None for a pipe, or if rich is not installed."""
     if not (os.environ.get("FORCE_COLOR") or file.isatty()):
         return None
     try:
@@ -63,7 +63,7 @@ def colour_console(file: TextIO, width: int | None) -> Any:
         return None
 
     class PipeConsole(Console):
-        """Raises BrokenPipeError for a closed pipe. rich itself would exit with code 1, which means FAIL."""
+        """A console that raises BrokenPipeError for a closed pipe. rich itself exits with code 1, which means FAIL."""
 
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
@@ -72,7 +72,7 @@ def colour_console(file: TextIO, width: int | None) -> Any:
 
 
 def terminal_width() -> int:
-    """The width from COLUMNS, otherwise from the terminal, otherwise DEFAULT_WIDTH."""
+    """The width from COLUMNS. Without COLUMNS: from the terminal, or DEFAULT_WIDTH."""
     if (columns := os.environ.get("COLUMNS", "")).isdecimal() and int(columns):
         return int(columns)
     for number in (0, 1, 2):  # standard output may be a pipe to a pager
@@ -99,7 +99,7 @@ class Screen:
         return self.console is not None and self.console.color_system is not None and not self.console.no_color
 
     def text(self, text: str, style: str = "") -> Text:
-        """One line of text without control characters; ASCII if the output is not UTF-8."""
+        """One line of text without control characters. ASCII if the output is not UTF-8."""
         text = clean(runnable(text))
         return Text(to_ascii(text) if self.ascii else text, style)
 
@@ -143,7 +143,7 @@ class Screen:
         return [line.replace(NO_BREAK, " ") for line in lines]
 
     def lines(self, *lines: str) -> None:
-        """Prints paragraphs. Further lines of a paragraph are indented by HANG."""
+        """Prints paragraphs. The lines after the first line of a paragraph are indented by HANG."""
         for line in lines:
             text = line.lstrip(" ")
             self.print(text, indent=len(line) - len(text), hang=HANG)
@@ -198,7 +198,7 @@ class Screen:
 
 @contextlib.contextmanager
 def watched(items: Sequence[Item], what: str, file: TextIO | None = None) -> Iterator[Iterable[Item]]:
-    """The items, with a progress bar on `file` (default: standard error) if `file` is a terminal."""
+    """A context that returns the items, with a progress bar if `file` (default: standard error) is a terminal."""
     file = file or sys.stderr
     if len(items) < MIN_ITEMS or not file.isatty():
         yield items

@@ -39,7 +39,8 @@ def show(
 ) -> None:
     """Prints machine, kinds of test cases, findings, verdict, meaning and next step.
 
-    rest: further lines, printed without wrapping. more: number of lines that the caller prints.
+    rest: further lines, printed without wrapping.
+    more: number of lines that the caller prints in addition.
     """
     screen, found = Screen(file, width), analysis.findings
     top = [*analysis.notices, *filter(None, [machine(analysis)])]
@@ -88,7 +89,7 @@ class Kind:
     """The test cases with the same metric and type of endpoints, such as "bandwidth, devices".
 
     summaries: the link classes of all matrices.
-    of_limit, of_typical: worst and best cells, as fractions of the limit and of the typical value.
+    of_limit, of_typical: (worst, best) cell as fractions of the limit; of the typical value.
     """
 
     name: str
@@ -115,7 +116,7 @@ class Kind:
         return f"{low if low == high else f'{low} to {high}'} {words.UNITS[self.unit]}"
 
     def spread(self) -> str:
-        """The largest difference between cells of a test case and link class, as a percentage of their median."""
+        """The largest difference between cells of one test case and link class, in % of their median."""
         found = [(one.high - one.low) / one.median for one in self.summaries if one.count > 1 and one.median > 0]
         return f"{100 * max(found):.1f} %" if found else "-"
 
@@ -137,7 +138,7 @@ def kinds(judged: Iterable[Judged]) -> list[Kind]:
 
 
 def compared_sizes(one: Judged) -> Iterator[tuple[Result, MatrixVerdict]]:
-    """Yields the matrix of each test case with the largest size; for a latency with the smallest size."""
+    """Yields one matrix per test case: the largest size, or for a latency the smallest size."""
     chosen: dict[str, tuple[Result, MatrixVerdict]] = {}
     for result, matrix in one.matrices:
         known, size = chosen.get(result["testcase"]), result["size_bytes"] or 0
@@ -169,7 +170,7 @@ def kind_name(one: Judged, result: Result) -> str:
 def kind_lines(found: Sequence[Kind], screen: Screen, most: int = MAX_KINDS) -> list[str]:
     """The table of up to `most` kinds, with the worst verdicts. Empty columns are omitted.
 
-    If the table is wider than the screen, columns are separated by one space instead of two.
+    Two spaces separate columns. In a table that is wider than the screen, one space separates columns.
     """
     if not found:
         return []
@@ -198,7 +199,10 @@ def aligned(marks: Sequence[str], rows: Sequence[tuple[str, ...]], gap: str) -> 
 
 
 class NodeResult(NamedTuple):
-    """A result of a node. worse: the fraction by which its worst cell is worse than expected. Sorted by verdict."""
+    """A result of a node. Results are sorted by verdict.
+
+    worse: the fraction by which the worst cell is worse than expected.
+    """
 
     verdict: Verdict
     worse: float
@@ -207,7 +211,7 @@ class NodeResult(NamedTuple):
 
 
 def node_results(node: str, one: Judged) -> Iterator[NodeResult]:
-    """Yields the results of a test of a node: each matrix, with the first reason of its verdict."""
+    """Yields one result per matrix of a test of a node, with the first reason of its verdict."""
     for place, (result, matrix) in enumerate(one.matrices):
         verdict, (marked, _) = one.matrix_verdict(matrix), matrix.worst_cells(1)
         worse = max((matrix.worse(pair) or 0.0 for pair, _ in marked), default=0.0)
@@ -221,7 +225,7 @@ def node_results(node: str, one: Judged) -> Iterator[NodeResult]:
 
 
 def node_lines(judged: list[Judged]) -> list[str]:
-    """The number of nodes per verdict, and the nodes that are not PASS, the worst first; [] for a single node."""
+    """The number of nodes per verdict, then the nodes that are not PASS, the worst first; [] for a single node."""
     worst: dict[str, NodeResult] = {}
     out = [f"  {OUT_OF_SERVICE} {one.test.node}: {one.test.unmeasured}" for one in judged if one.test.out_of_service]
     for one in judged:

@@ -1,6 +1,6 @@
 """Prints a run in the terminal: matrices with a glyph and a colour per cell, then verdict, findings and next steps.
 
-Cells that are worse than expected are orange, better cells are blue, so that colour-blind readers see the difference.
+Cells that are worse than expected are orange. Better cells are blue. Colour-blind readers see this difference.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ def show(
     width: int | None = None,
     others: Mapping[str, Table] | None = None,
 ) -> None:
-    """Prints a run to `file` (default: standard output).
+    """Prints a run.
 
+    file: default: standard output.
     others: {title: table of messages} of published systems.
     """
     screen, judged = Screen(file, width), analysis.judged
@@ -77,7 +78,7 @@ def show(
 
 
 def show_messages(screen: Screen, judged: Sequence[Judged], others: Mapping[str, Table]) -> None:
-    """Prints the tables of messages between ranks, with columns of published systems."""
+    """Prints the tables of messages between ranks. Published systems have additional columns."""
     if not any(result["engine"] == "mpi" for one in judged for result, _ in one.matrices):
         return
     from . import by_size
@@ -128,7 +129,7 @@ def show_answer(screen: Screen, analysis: Analysis) -> None:
 
 
 def grouped(judged: Sequence[Judged], places: words.Places) -> list[list[Judged]]:
-    """Groups tests that left no record for the same reason. All other tests are groups of one test."""
+    """Groups the tests that left no record for the same reason. Every other test is a group of its own."""
     groups: dict[object, list[Judged]] = {}
     for at, one in enumerate(judged):
         is_silent = one.test.record is None and one.reasons and not one.test.node
@@ -137,7 +138,7 @@ def grouped(judged: Sequence[Judged], places: words.Places) -> list[list[Judged]
 
 
 def grouped_by_size(one: Judged) -> Sequence[Collective | tuple[Result, MatrixVerdict]]:
-    """The matrices of a test. All sizes of a collective, or of a sweep of messages, are one item."""
+    """The items of a test: one per matrix. All sizes of a collective or of a sweep of messages are one item."""
     if not any(result["engine"] in ENGINES or is_simulation(result) for result, _ in one.matrices):
         return one.matrices
     from .collectives import groups_by_size
@@ -151,7 +152,7 @@ def verdict_of(one: Judged, shown: Collective | tuple[Result, MatrixVerdict]) ->
 
 
 def show_test(screen: Screen, analysis: Analysis, one: Judged, others: int = 0) -> None:
-    """Prints a test: its matrices, the worst first, then reasons that no cell shows.
+    """Prints a test: its matrices, the worst first, then reasons that no cell contains.
 
     others: number of other tests with the same reasons.
     """
@@ -209,7 +210,7 @@ def show_matrix(screen: Screen, analysis: Analysis, one: Judged, result: Result,
 
 
 def show_collective(screen: Screen, one: Collective) -> None:
-    """Prints all sizes of a collective. The values of a sweep of messages are in the table of all tests."""
+    """Prints all sizes of a collective. The values of a sweep of messages are in the table of all tests instead."""
     screen.print(screen.badge(one.verdict) + screen.text(f"  {one.name}", "bold"))
     screen.print(one.title())
     if one.has_table:
@@ -256,7 +257,7 @@ def show_cells(screen: Screen, result: Result, matrix: MatrixVerdict) -> None:
 
 
 def shown_cell(result: Result, matrix: MatrixVerdict, row: int, column: int) -> Cell:
-    """A cell of the table: its value, or its status without a value, in the shade of its deviation."""
+    """A cell of the table, in the colour of its deviation: its value, or its status if there is no value."""
     status, value = result["status"][row][column], result["values"][row][column]
     if status == "not-applicable":
         return Cell("-", style="dim")
@@ -269,7 +270,7 @@ def shown_cell(result: Result, matrix: MatrixVerdict, row: int, column: int) -> 
 
 
 def show_overview(screen: Screen, analysis: Analysis) -> None:
-    """Prints a line per test case, the worst first, if there are several."""
+    """Prints a line per test case, the worst first. Prints nothing for a single test case."""
     judged, places = analysis.judged, analysis.places
     lines = [
         (one.verdict, places.added(one.test.name, one), "") for one in judged if one.verdict_beyond_cells is not None

@@ -1,4 +1,4 @@
-"""Texts that all outputs share: glyphs of verdicts, units, descriptions of machines and tests."""
+"""Texts that all outputs share: glyphs of verdicts, units, and descriptions of machines and tests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Cell(NamedTuple):
     """A cell of a table.
 
     verdict: None for a value that is not judged.
-    style: style of the terminal, if the verdict has no style.
+    style: style of the terminal. Only used if the verdict has no style.
     reason: the reason of the verdict, "" for PASS.
     """
 
@@ -67,7 +67,7 @@ def heading(one: Judged) -> str:
 
 
 def title(judged: Iterable[Judged]) -> str:
-    """The title of a page: the hosts of a run, and the measured devices."""
+    """The title of a page: the hosts of a run, and its measured devices."""
     tests = list(judged)
     if not (found := records_of(tests)):
         where = listed(list(dict.fromkeys(one.test.partition for one in tests if one.test.partition)))
@@ -77,7 +77,7 @@ def title(judged: Iterable[Judged]) -> str:
 
 
 def provenance(record: dict[str, Any]) -> str:
-    """Devices, host, software and time of a record, in one line."""
+    """Devices, host, software and start of a record, in one line."""
     software = [f"{name} {version}" for name, version in sorted(record["software"].items()) if name in SOFTWARE]
     return ", ".join([f"{measured(record)}, on {record['host']['name']}", *software, started(record)])
 
@@ -104,12 +104,12 @@ def measured(record: dict[str, Any]) -> str:
 
 
 def short_label(label: str) -> str:
-    """The last MAX_LABEL characters of a label, because the ends of labels differ."""
+    """The last MAX_LABEL characters of a label. The ends of labels differ more than their beginnings."""
     return label if len(label) <= MAX_LABEL else "…" + label[1 - MAX_LABEL :]
 
 
 def node_of(one: Judged) -> str:
-    """The node of a test; "" for a test of several nodes, or if the node is unknown."""
+    """The node of a test; "" if the test has several nodes or if the node is unknown."""
     record = one.test.record
     if record is None:
         return one.test.node
@@ -119,14 +119,18 @@ def node_of(one: Judged) -> str:
 
 @dataclass(frozen=True)
 class Places:
-    """Names tests by partition and node. partitions, nodes: whether the run has several, so that outputs name them."""
+    """Names tests by partition and node.
+
+    partitions: whether the run has several partitions. Outputs then name the partition.
+    nodes: whether the run has several nodes. Outputs then name the node.
+    """
 
     partitions: bool
     nodes: bool
 
     @classmethod
     def of(cls, judged: Iterable[Judged]) -> Places:
-        """From the tests of a run."""
+        """The names for the tests of a run."""
         tests = list(judged)
         partitions = {one.test.partition for one in tests if one.test.partition}
         nodes = {node_of(one) for one in tests if one.test.record or one.test.node}
@@ -141,11 +145,11 @@ class Places:
         return node_of(one) if self.nodes else ""
 
     def name(self, one: Judged) -> str:
-        """The partition and node of a test: "mycluster:gpu, n1"; each only if the run has several."""
+        """The partition and node of a test: "mycluster:gpu, n1". Each is left out if the run has only one."""
         return ", ".join(filter(None, (self.partition(one), self.node(one))))
 
     def added(self, text: str, one: Judged) -> str:
-        """`text`, followed by `name`."""
+        """`text`, followed by the partition and node of a test; see `name`."""
         return ", ".join(filter(None, (text, self.name(one))))
 
 
@@ -179,13 +183,13 @@ def fact_lines(one: Judged, result: Result | None = None) -> list[str]:
 
 
 def facts_of(one: Judged, result: Result | None = None) -> list[Fact]:
-    """The facts that prevent a PASS: of the whole record, or of one `result`."""
+    """The facts about `result` that prevent a PASS. None: the facts about the whole record."""
     place = next((at for at, (other, _) in enumerate(one.matrices) if other is result), None)
     return [fact for fact in one.facts if fact.result == place]
 
 
 def verdict_tally(judged: Sequence[Judged]) -> str:
-    """The numbers of test cases per verdict: "3 test cases: 1 FAIL, 2 PASS", and of unmeasured test cases."""
+    """The numbers of test cases per verdict, and of unmeasured test cases: "3 test cases: 1 FAIL, 2 PASS"."""
     found: list[Verdict] = []
     for one in judged:
         if one.test.out_of_service:
@@ -206,21 +210,21 @@ def verdict_tally(judged: Sequence[Judged]) -> str:
 
 
 def left_out_testcases(judged: Iterable[Judged]) -> list[str]:
-    """The requested test cases that were not measured because of --budget."""
+    """The requested test cases that were not measured because --budget excluded them."""
     return list(dict.fromkeys(name for record in records_of(judged) for name in record.get("left_out", [])))
 
 
 def has_nothing_to_do(one: Judged) -> bool:
-    """Whether a test was skipped because it does not apply, such as a pair of GPUs on a node with one GPU.
+    """Whether a test was skipped because the test does not apply. Also true if its node is out of service.
 
-    Also true for a test of a node that is out of service.
+    Example: a test of pairs of GPUs, on a node with one GPU.
     """
     does_not_apply = bool(one.test.reason) and not one.test.unmeasured
     return one.test.out_of_service or (one.test.result == "skip" and does_not_apply)
 
 
 def incomplete_cells(matrix: MatrixVerdict) -> int:
-    """The number of INCOMPLETE cells, without measured cells that lack a reference."""
+    """The number of INCOMPLETE cells. Cells that only lack a reference do not count."""
     return matrix.counts[Verdict.INCOMPLETE] - (matrix.unjudged if matrix.expected.name else 0)
 
 
@@ -247,7 +251,7 @@ def lacks_only_references(result: Result, matrix: MatrixVerdict) -> bool:
 
 
 def records_of(judged: Iterable[Judged]) -> list[dict[str, Any]]:
-    """The records of the tests that have one."""
+    """The records of all tests that have a record."""
     return [one.test.record for one in judged if one.test.record is not None]
 
 
@@ -273,7 +277,7 @@ def left_out_line(judged: Iterable[Judged]) -> str:
 
 
 def notices(judged: Iterable[Judged]) -> list[str]:
-    """The lines that every output prints: the simulated fault, ignored processes, excluded nodes."""
+    """The lines that every output prints: simulated fault, ignored processes, excluded nodes."""
     tests = list(judged)
     records = records_of(tests)
     return [line for line in (simulated_line(records), ignored_line(records), left_out_line(tests)) if line]
