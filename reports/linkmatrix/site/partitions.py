@@ -40,7 +40,7 @@ CHOICES = ("auto", "local", *SCHEDULERS)
 def candidates(name: str) -> list[str]:
     """The names of the schedulers to query. Raises BadInput if a command of the scheduler `name` is missing.
 
-    name: one scheduler, or "auto". The result for "auto" is all schedulers whose commands are on PATH, or else ["local"].
+    name: one scheduler, or "auto" for all schedulers whose commands are on PATH. ["local"] if "auto" finds none.
     """
     missing = {key: [one for one in row.commands if not shutil.which(one)] for key, row in SCHEDULERS.items()}
     if name == "auto":

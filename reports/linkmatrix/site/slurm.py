@@ -197,7 +197,7 @@ def account_rules(settings: Settings, mine: AccountAssociations) -> Iterator[Rul
 def qos_rules(settings: Settings, mine: AccountAssociations, wall_of: Mapping[str, str]) -> Iterator[Rule]:
     """The rules that follow from three settings of quality of service (QOS).
 
-    The settings are the QOS that the partition allows or denies, the default QOS of the account, and the partition's QOS.
+    The settings are the QOS that the partition allows or denies, the account's default QOS, and the partition's QOS.
     """
     listed, denied = settings.get("AllowQos", "ALL"), settings.get("DenyQos", "")
     # Slurm stores the names in small letters, but prints a partition's setting as the administrator wrote it
