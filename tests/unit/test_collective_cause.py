@@ -9,6 +9,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from linkmatrix import cli
+from linkmatrix.locate.collective_cause import is_pair_bandwidth
 
 DATA = Path(__file__).parent.parent / "data"
 COLLECTIVE = json.loads((DATA / "h200x2_all_reduce.record.json").read_text())
@@ -140,3 +141,17 @@ def test_a_collective_as_fast_as_it_should_be_needs_no_explanation(diagnosed):
     code, said = diagnosed(1.0, (LINK, LINK))
     assert code == 0
     assert "together" not in said and "links" not in said
+
+
+@pytest.mark.parametrize(
+    ("testcase", "metric", "memory", "compared"),
+    [
+        ("device_to_device_memcpy_write_ce", "bandwidth", "device", True),
+        ("device_to_device_latency_sm", "latency", "device", False),
+        ("rank_to_rank_bandwidth_mpi", "bandwidth", "host", False),
+    ],
+)
+def test_a_collective_is_compared_with_the_bandwidth_of_its_memory(testcase, metric, memory, compared):
+    collective = {"testcase": "all_reduce_perf", "metric": "bandwidth", "memory": "device", "engine": "nccl"}
+    pairs = {"testcase": testcase, "metric": metric, "memory": memory, "engine": "ce"}
+    assert is_pair_bandwidth(pairs, collective) is compared

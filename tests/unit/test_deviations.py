@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.locate import deviations
 from linkmatrix.locate.deviations import (
     Deviations,
     class_deviations,
@@ -140,3 +141,17 @@ def test_without_references_few_cells_may_be_off_by_what_carries_them(make_recor
     matrix = from_result(result)
     seen = class_deviations(record, result, matrix.whole.measured, *classes_of(matrix))
     assert seen.limit[0, 1] == pytest.approx(floor) and seen.deviation[0, 1] == 0.0
+
+
+def test_median_polish_separates_level_rows_and_columns():
+    rows, columns = np.array([0.0, -0.5, 0.0]), np.array([0.1, 0.0, -0.2, 0.0])
+    level, of_rows, of_columns = deviations.polish(0.3 + rows[:, None] + columns[None, :])
+    assert level == pytest.approx(0.3)
+    assert of_rows == pytest.approx(rows) and of_columns == pytest.approx(columns)
+
+
+def test_a_matrix_of_two_rows_has_effects_and_a_single_row_has_none():
+    two = np.log([[0.5, 0.5, 0.5], [1.0, 1.0, 1.0]])
+    (sentence,) = deviations.effects(two, ["a", "b"], ["x", "y", "z"], "GB/s")
+    assert "row effects" in sentence and "a -" in sentence
+    assert list(deviations.effects(two[:1], ["a"], ["x", "y", "z"], "GB/s")) == []

@@ -10,7 +10,7 @@ from linkmatrix.judge import cell_counts
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.locate import deviations, diagnosis
 from linkmatrix.locate.deviations import effects as of_rows_and_columns
-from linkmatrix.locate.layout import Names, layout_of
+from linkmatrix.locate.layout import Names, layout_of, leaf
 from linkmatrix.record import matrix as matrices
 from linkmatrix.record import reading
 from linkmatrix.record.matrix import from_result
@@ -205,3 +205,7 @@ def test_of_a_matrix_that_is_not_held_its_worst_endpoints_are_looked_at(make_rec
             assert second == "all cells of row gpu5 are 50.0 % low"
             looked_at = len(found.subset.matrix.rows)
             assert where == f"Examined: {looked_at} of 12 endpoints, the worst and some healthy endpoints."
+
+
+def test_a_device_without_a_place_has_no_leaf_switch():
+    assert [leaf({}), leaf({"place": {}}), leaf({"place": {"leaf": "l3"}})] == ["", "", "l3"]

@@ -11,7 +11,7 @@ from linkmatrix.errors import BadInput
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.expected import is_worse
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.references.pair_classes import Group, MatrixClasses, Names, PairClasses, cover_pairs
+from linkmatrix.references.pair_classes import Group, MatrixClasses, Names, PairClasses, cover_pairs, endpoint_type
 from linkmatrix.references.tables import Reference, References
 from tests.tools.rank_records import of_ranks
 from tests.tools.stores import disturbed
@@ -285,3 +285,8 @@ def test_all_pairs_of_eight_are_one_group():
 @pytest.mark.parametrize("text", ["gpu[0-3,6]", "gpu2", "all"])
 def test_names_are_written_as_they_are_read(text):
     assert str(Names.read(text)) == text
+
+
+@pytest.mark.parametrize(("name", "kind"), [("gpu3", "gpu"), ("nodeX12", "nodeX"), ("mlx5_0", "mlx5_")])
+def test_the_type_of_an_endpoint_is_its_name_without_the_number(name, kind):
+    assert endpoint_type(name) == kind

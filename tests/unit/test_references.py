@@ -9,7 +9,8 @@ from linkmatrix.errors import BadInput
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
-from linkmatrix.references import tables
+from linkmatrix.references import keys, tables
+from linkmatrix.references import reading as reference_files
 from linkmatrix.references.tables import FOLDER, References
 
 DATA = Path(__file__).parents[1] / "data"
@@ -199,3 +200,42 @@ def test_a_refusal_names_what_is_no_mapping_and_is_no_page_long(tmp_path):
     key = "k" * 500
     said = refusal(tmp_path, f"{key}: 1\n{key}: 2\n").partition("is not valid YAML: ")[2]
     assert len(said) == 200 and said.startswith("the key 'kkk")
+
+
+WAIVED = ["$xfail", "ticket 4711 until 2026-12-31", [396.0, -0.02, 0.02, "GB/s"]]
+
+
+def test_a_waiver_has_its_text_and_its_reference():
+    one = reference_files.reference(WAIVED, "here")
+    assert (one.value, one.waiver) == (396.0, "ticket 4711 until 2026-12-31")
+
+
+@pytest.mark.parametrize(("unit", "kind"), [("us", "a latency needs an upper"), ("GB/s", "a bandwidth needs a lower")])
+def test_a_reference_that_no_fault_exceeds_is_refused(unit, kind):
+    with pytest.raises(BadInput, match=kind):
+        reference_files.reference([1.0, None, None, unit], "here")
+
+
+def test_a_record_of_no_check_is_the_usual_measurement():
+    assert keys.measured_variant({}) == keys.measured_variant({"asked_by": None}) == ""
+
+
+def test_only_an_option_that_the_references_do_not_describe_is_refused():
+    assert tables.refused_option(["--samples=9"], "intranode_p2p", "size") == ""
+    refused = tables.refused_option(["--size=1MiB"], "intranode_p2p", "size")
+    assert "--size is refused" in refused and "-S intranode_p2p.size=SIZE" in refused
+
+
+def test_the_program_gets_its_references_as_lines(tmp_path, monkeypatch):
+    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path))
+    lines = ["    cell[NV18]: [396.0, -0.02, 0.02, GB/s]", "    gpu0->gpu1: [395.5, -0.02, 0.02, GB/s]"]
+    text = "\n".join(
+        ["intranode_p2p:", "  hgx:", "   a_testcase:", *lines, "    min[NV18]: [390.0, -0.02, 0.02, GB/s]"]
+    )
+    (tmp_path / "p2p.yaml").write_text(text + "\n")
+    found = tables.program_references("intranode_p2p", "hgx", "a_testcase")
+    assert set(found) == {
+        "a_testcase\tcell[NV18]\t396.0\tGB/s",
+        "a_testcase\tgpu0->gpu1\t395.5\tGB/s",
+    }
+    assert tables.program_references("intranode_p2p", "another", "a_testcase") == ()
