@@ -1,7 +1,9 @@
 """Checks of the cells of a result.
 
-A value needs a status that allows a value, and lies inside its interval. Only unscheduled cells have no value. The
-checks are the same for cells in JSON and for cells in a file.
+- A value lies inside its interval, and the status of its cell allows a value.
+- The cells that the schedule does not measure have the status "not-applicable". No other cell has this status.
+
+The same checks apply to cells in JSON and to cells in a file.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +21,7 @@ WITH_VALUE = ("ok", "corrupt", "partial")
 
 
 def check_cells(result: Mapping[str, Any], block: Any, first: int = 0) -> None:
-    """Raises BadInput for the first wrong cell. The message names the cell and the reason.
+    """Raises BadInput for the first invalid cell. The message contains the cell and the reason.
 
     block: the `matrix.Block` to check. first: the index of the block's first row in the whole matrix.
     """
@@ -49,14 +51,14 @@ def check_cells(result: Mapping[str, Any], block: Any, first: int = 0) -> None:
 
 
 def none_for_nan(number: float) -> float | None:
-    """The number, or None for NaN: JSON has no NaN."""
+    """Returns the number; None for NaN, because JSON has no NaN."""
     return None if np.isnan(number) else float(number)
 
 
 def not_scheduled(result: Mapping[str, Any], block: Any, first: int) -> np.ndarray:
-    """The mask of the cells that the schedule leaves out: an array of booleans, rows × columns.
+    """The mask of the cells that the schedule does not measure: an array of booleans, rows × columns.
 
-    * bisection: the cells inside a half
+    * bisection: the cells inside each half
     * matchings: the cells that are in none of the matchings
     * other schedules: the diagonal, unless local copies are requested; in a triangle, also the lower half
     """
@@ -80,12 +82,12 @@ def not_scheduled(result: Mapping[str, Any], block: Any, first: int) -> np.ndarr
 
 
 def has_matchings(result: Mapping[str, Any]) -> bool:
-    """Whether the schedule measured only the cells of some matchings."""
+    """Whether the schedule measures only the cells of some matchings."""
     return result["schedule"]["mode"] == "matchings"
 
 
 def matching_mask(result: Mapping[str, Any], first: int, shape: tuple[int, int]) -> np.ndarray:
-    """The mask of the cells in matchings, for some rows of a matrix: an array of booleans.
+    """The mask of the cells that are in a matching, for some rows of a matrix.
 
     first: the index of the first of these rows. shape: (rows, columns) of the mask.
     """
@@ -97,7 +99,7 @@ def matching_mask(result: Mapping[str, Any], first: int, shape: tuple[int, int])
 
 
 def matching_cells(result: Mapping[str, Any]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The cells of each matching: (row indices, column indices). A bidirectional cell appears in both directions."""
+    """The cells of each matching as (row indices, column indices). A bidirectional cell appears in both directions."""
     found = []
     for matching in result["matchings"]["drawn"]:
         rows, columns = (np.array(matching[axis], dtype=int) for axis in ("rows", "columns"))
@@ -108,7 +110,7 @@ def matching_cells(result: Mapping[str, Any]) -> list[tuple[np.ndarray, np.ndarr
 
 
 def check_matchings(result: Mapping[str, Any]) -> None:
-    """Raises BadInput for a result that lacks its matchings, and for matchings with unknown endpoints or cells."""
+    """Raises BadInput for missing matchings, and for matchings with unknown endpoints or cells."""
     name, endpoints = result["testcase"], len(result["rows"])
     if has_matchings(result) != ("matchings" in result):
         raise BadInput(f"{name}: 'matchings' or the schedule of matchings is missing: both are needed")
@@ -136,7 +138,7 @@ def check_matchings(result: Mapping[str, Any]) -> None:
 
 
 def check_slow(name: str, labels: Sequence[str], matchings: Mapping[str, Any]) -> None:
-    """Raises BadInput for slow endpoints that are not rows, and for slow cells that are in none of the matchings."""
+    """Raises BadInput for a slow endpoint that is not a row, and for a slow cell that is in no matching."""
     unknown = {one["endpoint"] for one in matchings["slow_endpoints"]} - set(labels)
     if unknown:
         raise BadInput(f"{name}.matchings.slow_endpoints: {min(unknown)} is not a row of the matrix")
@@ -149,7 +151,7 @@ def check_slow(name: str, labels: Sequence[str], matchings: Mapping[str, Any]) -
 
 
 def check_groups(name: str, endpoints: int, matchings: Mapping[str, Any]) -> None:
-    """Raises BadInput if endpoints and groups differ in number, and for crossings between unknown groups."""
+    """Raises BadInput if the numbers of endpoints and groups differ, or if a crossing names an unknown group."""
     if ("groups" in matchings) != ("crossings" in matchings):
         raise BadInput(f"{name}.matchings: groups or crossings are missing: both are needed")
     if "groups" not in matchings:
@@ -163,7 +165,10 @@ def check_groups(name: str, endpoints: int, matchings: Mapping[str, Any]) -> Non
 
 
 def check_times(result: Mapping[str, Any]) -> None:
-    """Raises BadInput for a cell that ended before it began, or whose listed samples differ from its count."""
+    """Raises BadInput for a cell that ended before it began.
+
+    Also raises BadInput if the number of a cell's listed samples differs from its count.
+    """
     name, rows, columns = result["testcase"], result["rows"], result["columns"]
     if result["began"] is not None and result["ended"] is not None:
         began, ended = (grids.numbers(result[key]) for key in ("began", "ended"))
@@ -181,7 +186,7 @@ def check_times(result: Mapping[str, Any]) -> None:
 
 
 def check_short_samples(result: Mapping[str, Any]) -> None:
-    """Raises BadInput for passes of short samples with a wrong shape or order, and for counts that contradict them."""
+    """Raises BadInput for short samples with a wrong shape or order of passes, and for counts that contradict them."""
     short = result.get("short_samples")
     if short is None:
         return
@@ -225,7 +230,10 @@ def check_coverage(result: Mapping[str, Any]) -> None:
 
 
 def check_totals(result: Mapping[str, Any], statuses: Mapping[str, int]) -> None:
-    """Raises BadInput if `complete` or `verified` contradicts the statuses. statuses: {status: number of cells}."""
+    """Raises BadInput if the field `complete` or `verified` contradicts the statuses.
+
+    statuses: {status: number of cells}.
+    """
     name = result["testcase"]
     missing = sum(count for status, count in statuses.items() if status not in NOT_MISSING)
     if result["complete"] != (not missing):
@@ -235,13 +243,13 @@ def check_totals(result: Mapping[str, Any], statuses: Mapping[str, int]) -> None
 
 
 def excludes_only_diagonal(result: Mapping[str, Any]) -> bool:
-    """Whether the schedule leaves out the diagonal and no other cell."""
+    """Whether the schedule measures all cells except the diagonal."""
     partial = result["schedule"]["mode"] in ("bisection", "matchings")
     return not (result.get("local_copy") or result.get("triangle") or partial)
 
 
 def check_unique_cases(results: Sequence[Mapping[str, Any]]) -> None:
-    """Raises BadInput for a test case that appears twice with one size: its verdict would be ambiguous."""
+    """Raises BadInput if a test case appears twice with the same size. Its verdict would be ambiguous."""
     seen: set[tuple[str, int | None]] = set()
     for result in results:
         case = (result["testcase"], result["size_bytes"])

@@ -1,10 +1,10 @@
 """Cells in a numpy file next to the record, for matrices that are too large for JSON.
 
-The file is read in blocks of rows. It is not memory-mapped: mapped pages count as memory of this process, and a mapped
-file that is truncated would end the process.
+The file is read in blocks of rows. The file is not memory-mapped, for two reasons. Mapped pages count as memory of this
+process. If another process truncates a mapped file, the operating system ends this process.
 
-The record contains a summary: the number of cells per status, and the minimum, median and maximum per link class. A
-file that differs from the summary is refused, because it belongs to another run.
+The record contains a summary: the number of cells per status, and the minimum, median and maximum per link class. If
+the file differs from the summary, the file belongs to another run and is refused.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ExternalCells:
 
     @classmethod
     def of(cls, result: Mapping[str, Any]) -> ExternalCells | None:
-        """The summary of an entry of a record's `results`; None if the record has the cells."""
+        """The summary in an entry of a record's `results`; None if the entry itself contains the cells."""
         return cls(result) if "cells" in result else None
 
     @property
@@ -47,7 +47,7 @@ class ExternalCells:
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """{status: number of cells}."""
+        """Returns {status: number of cells}."""
         return dict(zip(self.result["cells"]["statuses"], self.result["cells"]["counts"], strict=True))
 
     @property
@@ -57,13 +57,16 @@ class ExternalCells:
 
     @cached_property
     def classes(self) -> dict[str, tuple[int, float, float, float]]:
-        """{link class: (measured cells, minimum, median, maximum)}."""
+        """Returns {link class: (number of measured cells, minimum, median, maximum)}."""
         names = ("measured", "min", "median", "max")
         return {one["link_class"]: tuple(one[name] for name in names) for one in self.result["cells"]["classes"]}
 
     @property
     def medians(self) -> tuple[list[float], list[float]]:
-        """(median of each row, median of each column); 0 for a row or column without a measured cell."""
+        """Returns (median of each row, median of each column).
+
+        A row or column without a measured cell has the median 0.
+        """
         return self.result["cells"]["row_medians"], self.result["cells"]["column_medians"]
 
     @property
@@ -72,14 +75,17 @@ class ExternalCells:
         return isinstance(self.result, ResultWithFile)
 
     def file_summary(self) -> FileSummary:
-        """An empty summary of the file, to which blocks are added. Raises BadInput if the file's folder is unknown."""
+        """A new, empty summary. The caller adds the blocks of the file.
+
+        Raises BadInput if the file's folder is unknown.
+        """
         if not self.found:
             raise BadInput(f"the folder of {self.name} is unknown: name the record by its path")
         return FileSummary(self, self.result.file.path)
 
 
 class FileSummary:
-    """Counts the cells of a file, and compares the counts and ranges with the summary in the record (`expected`)."""
+    """Counts the cells of a file, and compares the result with the summary in the record (`expected`)."""
 
     def __init__(self, expected: ExternalCells, path: Path) -> None:
         self.expected, self.path = expected, path
@@ -88,7 +94,10 @@ class FileSummary:
         self.highest = np.zeros(len(CLASSES))
 
     def add(self, block: Any) -> None:
-        """Adds the cells of a block. Raises BadInput for an invalid cell; the message names file and cell."""
+        """Adds the cells of a block. Raises BadInput for an invalid cell.
+
+        The message contains the file and the cell.
+        """
         status, words = block.status
         if int(status.max(initial=0)) >= len(words):
             raise BadInput(f"{self.path} has a status {status.max()} that its record does not name: {REMEDY}")
@@ -123,10 +132,11 @@ class FileSummary:
 
 
 class CellFile:
-    """The file of a result: endpoints × endpoints cells. node: the index of the node of each endpoint.
+    """The file with the cells of a result: endpoints × endpoints.
 
-    last: the block of rows that was read last, and its file. Several maps use the same block. One block of all files
-    is kept, because a block of each of 30 files would need half a gigabyte.
+    * node: the index of the node of each endpoint
+    * last: the file and the block of rows that were read last. All files share this cache, because one block per file
+      would need half a gigabyte for 30 files.
     """
 
     last: ClassVar[tuple[CellFile, slice, np.ndarray] | None] = None
@@ -136,7 +146,7 @@ class CellFile:
 
     @cached_property
     def start(self) -> int:
-        """The position of the first cell in bytes. Raises BadInput for a file of another type or size."""
+        """The byte position of the first cell. Raises BadInput for a file of another type or size."""
         if self.path.exists() and not self.path.is_file():  # reading a pipe would block
             raise BadInput(f"{self.path}, the file of the cells, is not a regular file: {REMEDY}")
         try:
@@ -155,7 +165,7 @@ class CellFile:
         return start
 
     def rows(self, at: slice) -> np.ndarray:
-        """The cells of some rows: an array of CELL, rows × columns. Raises BadInput if the file is not readable."""
+        """The cells of some rows: an array of CELL, rows × columns. Raises BadInput if the file is unreadable."""
         if (last := CellFile.last) is not None and last[0] is self and last[1] == at:
             return last[2]
         CellFile.last = last = None  # free its memory first
@@ -173,13 +183,13 @@ class CellFile:
         return found
 
     def known(self, at: slice, words: Sequence[str]) -> np.ndarray:
-        """The mask of the cells with a value, for some rows. words: the statuses by code."""
+        """The mask of the cells with a value, for some rows. words: the status word of each status code."""
         table = np.zeros(256, dtype=bool)
         table[: len(words)] = [word in checking.WITH_VALUE for word in words]
         return np.take(table, self.rows(at)["status"])
 
     def maps(self, words: Sequence[str]) -> dict[str, Grid]:
-        """{name: map}, with the names of matrix.MAPS. words: the statuses by code."""
+        """Returns {name: map}. The names are matrix.MAPS. words: the status word of each status code."""
         everything = slice(0, self.endpoints)
 
         def grid(rows: Any, words: Sequence[Any] | None = None) -> Grid:
@@ -210,7 +220,7 @@ class CellFile:
 
 
 class ResultWithFile(dict):
-    """An entry of a record's `results` whose maps are read from a file on demand."""
+    """An entry of a record's `results` whose maps are in a file. A map is read when it is used."""
 
     def __init__(self, result: Mapping[str, Any], file: CellFile) -> None:
         super().__init__(result)
@@ -222,7 +232,7 @@ class ResultWithFile(dict):
 
 
 def attach(record: dict[str, Any], folder: Path) -> None:
-    """Adds the maps of the cells to results whose cells are in files. folder: the folder of the record."""
+    """Adds the maps to each result whose cells are in a file. folder: the folder of the record."""
     for number, result in enumerate(record["results"]):
         if "cells" in result:
             path = folder / ExternalCells(result).name
@@ -238,7 +248,7 @@ def node_indices(record: Mapping[str, Any], labels: Sequence[str]) -> np.ndarray
 
 
 def header_end(file: BinaryIO, endpoints: int) -> int:
-    """The position of the first cell in bytes. Raises ValueError for an array of another type or shape."""
+    """The byte position of the first cell. Raises ValueError for an array of another type or shape."""
     version = np.lib.format.read_magic(file)
     if version != (1, 0):
         raise ValueError(f"the version of its NumPy format is {version}, not (1, 0)")

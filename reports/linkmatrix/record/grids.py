@@ -1,4 +1,4 @@
-"""The maps of a result, rows × columns, as numpy arrays. The record or a separate file contains their cells."""
+"""The maps of a result as numpy arrays, rows × columns. The cells are in the record or in a separate file."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -10,10 +10,11 @@ At = slice | None  # the rows to read; None: all rows
 
 
 class Grid(Sequence):
-    """A map in an array, with the interface of JSON's lists of lists.
+    """A map that is stored as an array, with the interface of JSON's lists of lists.
 
-    read: returns all rows. words: None if the array has numbers (NaN for null); otherwise, the array has indices of
-    `words`. rows: returns the rows of a slice without reading the other rows; None if that is impossible.
+    * read: a function that returns all rows
+    * words: if set, the array has indices of `words`; None for an array of numbers, with NaN for null
+    * rows: a function that returns the rows of a slice without reading the other rows; None if that is impossible
     """
 
     def __init__(
@@ -28,7 +29,7 @@ class Grid(Sequence):
 
     @cached_property
     def array(self) -> np.ndarray:
-        """All rows; kept after the first read."""
+        """All rows. They are read once."""
         return self.read()
 
     def read_rows(self, at: At) -> np.ndarray:
@@ -50,7 +51,7 @@ Cells = Grid | list[list[Any]]
 
 
 def numbers(cells: Cells, at: At = None) -> np.ndarray:
-    """A map of numbers as an array of floats, NaN for null."""
+    """Returns a map of numbers as an array of floats. null becomes NaN."""
     if not isinstance(cells, Grid):
         return np.array(cells if at is None else cells[at], dtype=float)
     if cells.words is None:
@@ -59,7 +60,7 @@ def numbers(cells: Cells, at: At = None) -> np.ndarray:
 
 
 def codes(cells: Cells, at: At = None) -> tuple[np.ndarray, list[Any]]:
-    """A map as (codes, values): the value of a cell is `values[code]`. `values` may contain unused values."""
+    """Returns a map as (codes, values). The value of a cell is `values[code]`. Some values may be unused."""
     if isinstance(cells, Grid) and cells.words is not None:
         return cells.read_rows(at), list(cells.words)
     chosen = cells if at is None else cells[at]
@@ -70,37 +71,43 @@ def codes(cells: Cells, at: At = None) -> tuple[np.ndarray, list[Any]]:
 
 
 def distinct_values(cells: Cells) -> set[Any]:
-    """The values of the cells of a map, without repetition."""
+    """The set of the values in a map."""
     found, words = codes(cells)
     return {words[code] for code in np.flatnonzero(np.bincount(found.ravel()))}
 
 
 def where(cells: Cells, *wanted: Any) -> np.ndarray:
-    """The mask of the cells whose value is in `wanted`: an array of booleans, rows × columns."""
+    """The mask of the cells that have one of the `wanted` values: an array of booleans, rows × columns."""
     found, words = codes(cells)
     return np.array([word in wanted for word in words], dtype=bool)[found]
 
 
 def from_array(found: np.ndarray, words: Sequence[Any] | None = None) -> Grid:
-    """A map of an array in memory: numbers, or with `words` their indices."""
+    """Returns a map for an array in memory. words: if set, the array has indices of `words`."""
     return Grid(lambda: found, words, lambda at: found[at])
 
 
 def short_sample_array(result: Mapping[str, Any]) -> np.ndarray | None:
-    """The short samples, passes × rows × columns × samples, padded with NaN; None if the record has none."""
+    """The short samples: passes × rows × columns × samples, padded with NaN.
+
+    None if the record contains no short samples.
+    """
     passes = (result.get("short_samples") or {}).get("passes")
     return padded_samples([one["values"] for one in passes]) if passes else None
 
 
 def ordinary_sample_array(result: Mapping[str, Any]) -> np.ndarray | None:
-    """The ordinary samples as passes of one sample: passes × rows × columns × 1; None if the record has none."""
+    """The ordinary samples: passes × rows × columns × 1, with one sample per pass.
+
+    None if the record contains no samples.
+    """
     if result.get("sampled") is None:
         return None
     return np.moveaxis(padded_samples([result["sampled"]])[0], -1, 0)[..., None]
 
 
 def padded_samples(passes: list[Any]) -> np.ndarray:
-    """Lists of samples per pass, row and column as one array, padded with NaN."""
+    """Converts nested lists (pass, row, column, sample) to an array. Missing samples become NaN."""
     most = max((len(cell) for rows in passes for row in rows for cell in row), default=0)
     found = np.full((len(passes), len(passes[0]), len(passes[0][0]), max(most, 1)), np.nan)
     for p, rows in enumerate(passes):

@@ -1,7 +1,7 @@
-"""One matrix: numbers, status words and link classes of every pair of a source and a destination, as arrays.
+"""One matrix: the numbers, statuses and link classes of all pairs of a source and a destination, as arrays.
 
-The cells are in the record's JSON or in a file next to the record. The interface is the same. A matrix of more than
-MOST_LOADED cells in a file is never loaded as a whole: `blocks` yields some rows at a time.
+The cells are in the record's JSON, or in a file next to the record. The interface is the same for both. A matrix in a
+file with more than MOST_LOADED cells is never loaded as a whole. `blocks` yields some of its rows at a time.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ MAPS = ("values", "status", "low", "high", "limit", "samples", "converged", "lin
 
 
 def codes_in_order(codes: np.ndarray) -> list[int]:
-    """The distinct codes, in the order of their first positions."""
+    """The distinct codes, in the order in which they first appear."""
     used = np.flatnonzero(np.bincount(codes))  # np.unique would sort a million codes
     return sorted(used.tolist(), key=lambda code: int(np.argmax(codes == code)))
 
 
 @dataclass(frozen=True)
 class ClassSummary:
-    """The measured cells of one link class, in the matrix's unit."""
+    """Summary of the measured cells of one link class, in the unit of the matrix."""
 
     count: int
     low: float
@@ -41,9 +41,9 @@ class ClassSummary:
     high: float
 
     def baseline(self, unit: str) -> tuple[float, str]:
-        """The (value, name) with which cells without a reference are compared; the name is "best cell" or "median".
+        """Returns (value, name) of the baseline for cells without a reference. The name is "best cell" or "median".
 
-        A class of at most FEW_CELLS cells has its best cell as baseline, because its median may be a faulty cell.
+        A class of at most FEW_CELLS cells uses its best cell, because the median of so few cells may be a faulty cell.
         """
         if self.count > FEW_CELLS:
             return self.median, "median"
@@ -51,9 +51,10 @@ class ClassSummary:
 
 
 class CellView(Mapping):
-    """A read-only mapping {(row label, column label): value} of the cells whose mask is true.
+    """A read-only mapping {(row label, column label): value} of the cells in a mask.
 
-    mask: booleans, rows × columns. at: returns the value for the indices of row and column.
+    * mask: booleans, rows × columns
+    * at: a function that returns the value for the indices of a row and a column
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class CellView(Mapping):
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows of a matrix. All arrays are rows × columns and are read on demand.
+    """Some rows of a matrix. Each array is rows × columns, and is read when it is used.
 
     at: the slice of the rows; None for all rows.
     """
@@ -92,7 +93,7 @@ class Block:
         return 0 if self.at is None else self.at.start
 
     def numbers(self, name: str) -> np.ndarray:
-        """The map `name` ("low", "high", "limit", "samples") as floats; NaN for a missing number."""
+        """The map `name` ("low", "high", "limit", "samples") as floats. A missing number is NaN."""
         return grids.numbers(self.matrix.maps[name], self.at)
 
     def is_status(self, *words: str) -> np.ndarray:
@@ -104,32 +105,35 @@ class Block:
 
     @cached_property
     def by_status(self) -> dict[tuple[str, ...], np.ndarray]:
-        """The masks that `is_status` has returned, because rules ask for the same words several times."""
+        """The cached results of `is_status`: several rules ask for the same words."""
         return {}
 
     @cached_property
     def status(self) -> tuple[np.ndarray, list[str]]:
-        """The statuses as (codes, words): the status of a cell is `words[code]`."""
+        """Returns (codes, words). The status of a cell is `words[code]`."""
         return grids.codes(self.matrix.maps["status"], self.at)
 
     @cached_property
     def values(self) -> np.ndarray:
-        """The values of all cells, also of corrupt cells; NaN for a cell without a value."""
+        """The values of all cells, including corrupt cells. A cell without a value is NaN."""
         return self.numbers("values")
 
     @cached_property
     def measured(self) -> np.ndarray:
-        """The values of cells with status "ok"; NaN for the other cells."""
+        """The values of the cells with status "ok". All other cells are NaN."""
         return np.where(self.is_status("ok"), self.values, np.nan)
 
     @cached_property
     def applies(self) -> np.ndarray:
-        """The mask of the cells that apply. The diagonal, for example, does not apply."""
+        """The mask of the cells whose status is not "not-applicable".
+
+        Usually, these are all cells except the diagonal.
+        """
         return ~self.is_status("not-applicable")
 
     @cached_property
     def classes(self) -> np.ndarray:
-        """The link classes, as indices of `matrix.class_names`."""
+        """The link class of each cell, as an index of `matrix.class_names`."""
         return grids.codes(self.matrix.maps["link_class"], self.at)[0]
 
 
@@ -138,10 +142,10 @@ class Matrix:
     """The matrix of one test case. Rows are sources, columns are destinations, values are in `unit`.
 
     * maps: {name: rows × columns}, with the names of MAPS. A part of a result has values, status and link_class only.
-    * title: the measured quantity, such as "bandwidth" or "sum of both directions".
+    * title: the measured quantity, such as "bandwidth" or "sum of both directions"
     * variant: options other than the size, such as ", 32 blocks". A test case may have several variants and sizes.
-    * external: the summary of cells in a file; None if the record has the cells.
-    * whole_classes: the class summaries of the complete matrix, if this matrix is a part of another.
+    * external: the summary of the cells, if they are in a file; None if the record contains the cells
+    * whole_classes: for a part of another matrix, the class summaries of the other matrix
     """
 
     testcase: str
@@ -157,15 +161,16 @@ class Matrix:
 
     @property
     def fits_memory(self) -> bool:
-        """Whether all cells may be in memory. Only a matrix in a file may be too large."""
+        """Whether all cells may be loaded. Only a matrix in a file may be too large."""
         return self.external is None or len(self.rows) * len(self.columns) <= MOST_LOADED
 
     @cached_property
     def whole(self) -> Block:
-        """All rows of a matrix in memory. Raises BadInput if the file differs from its summary.
+        """A block with all rows of the matrix. The matrix must fit into memory.
 
-        The block refers to a copy of this matrix. A cycle of references would keep its arrays until the next garbage
-        collection, which counts objects and not bytes.
+        Raises BadInput if the file differs from its summary. The block refers to a copy of this matrix, to avoid a
+        reference cycle. A cycle would keep the arrays until the next garbage collection, and the collector counts
+        objects and not bytes.
         """
         if self.external is None:
             return Block(replace(self))
@@ -177,7 +182,8 @@ class Matrix:
     def blocks(self) -> Iterator[Block]:
         """Yields all rows in order, in blocks. A matrix that fits into memory is one block.
 
-        Raises BadInput if the file differs from the summary in the record; possibly only after the last block.
+        Raises BadInput if the file differs from the summary in the record. The error may come only after the last
+        block.
         """
         if self.fits_memory:
             yield self.whole
@@ -191,7 +197,10 @@ class Matrix:
         in_file.check()
 
     def part(self, rows: Sequence[int], columns: Sequence[int]) -> Matrix:
-        """The matrix of some rows and columns, given by their indices. It keeps the class summaries of this matrix."""
+        """The matrix of some rows and columns, given by their indices.
+
+        The part keeps the class summaries of this matrix.
+        """
         maps: dict[str, grids.Cells] = {}
         if self.fits_memory:
             for name, cells in self.maps.items():
@@ -214,20 +223,25 @@ class Matrix:
         )
 
     def status_at(self, row: int, column: int) -> str:
-        """The status of a cell of a matrix in memory, by its indices."""
+        """The status of a cell, given by its indices. The matrix must be in memory."""
         codes, words = self.whole.status
         return str(words[codes[row, column]])
 
     @cached_property
     def class_names(self) -> tuple[str, ...]:
-        """The names of the link classes: the indices are the codes of `Block.classes`. An empty name is "unknown"."""
+        """The names of the link classes. The codes of `Block.classes` are indices of this list.
+
+        An empty name is "unknown".
+        """
         cells = self.maps["link_class"]
         words = cells.words if isinstance(cells, grids.Grid) else grids.codes(cells)[1]
         return tuple(name or UNKNOWN for name in words or ())
 
     @cached_property
     def cells(self) -> Mapping[Pair, float | str]:
-        """{pair: value in `unit`, or the status if it is not "ok"} of the cells that apply.
+        """Returns {pair: value in `unit`} of the cells that apply.
+
+        A cell that is not "ok" has its status instead of a value.
 
         Empty if the matrix does not fit into memory.
         """
@@ -245,7 +259,7 @@ class Matrix:
 
     @cached_property
     def numbers(self) -> Mapping[Pair, float]:
-        """{pair: value} of the measured cells; empty if the matrix does not fit into memory."""
+        """Returns {pair: value} of the measured cells. Empty if the matrix does not fit into memory."""
         if not self.fits_memory:
             return {}
         values = self.whole.measured
@@ -253,7 +267,10 @@ class Matrix:
 
     @cached_property
     def link_class(self) -> Mapping[Pair, str]:
-        """{pair: link class, "" for unknown} of the cells that apply; empty if the matrix does not fit into memory."""
+        """Returns {pair: link class} of the cells that apply. An unknown class is "".
+
+        Empty if the matrix does not fit into memory.
+        """
         if not self.fits_memory:
             return {}
         codes, words = grids.codes(self.maps["link_class"])
@@ -261,7 +278,7 @@ class Matrix:
 
     @cached_property
     def classes(self) -> Mapping[str, ClassSummary]:
-        """{link class: summary of its measured cells}, in the order of their first cells."""
+        """Returns {link class: summary of its measured cells}, in the order in which the classes first appear."""
         if self.whole_classes is not None:
             return self.whole_classes
         if self.external is not None:
@@ -284,14 +301,17 @@ def external_cells(result: Mapping[str, Any]) -> ExternalCells:
 
 
 def has_status(result: Mapping[str, Any], word: str) -> bool:
-    """Whether any cell of an entry of a record's `results` has the status `word`."""
+    """Whether a cell of a result has the status `word`. result: an entry of a record's `results`."""
     if "cells" in result:
         return bool(external_cells(result).counts.get(word))
     return any(word in row for row in result["status"])
 
 
 def from_result(result: Mapping[str, Any], part: str | None = None) -> Matrix:
-    """The matrix of an entry of a checked record's `results`. part: a key of its `parts`, None for the result."""
+    """The matrix of a result. The record must already be checked.
+
+    result: an entry of the record's `results`. part: a key of its `parts`; None for the result itself.
+    """
     source = result if part is None else result["parts"][part]
     cells_in_file = external_cells(result) if "cells" in result else None
     column_classes = {"link_class": [list(result["columns"])]} if is_collective(result) else {}

@@ -1,7 +1,8 @@
 """Names, types and single fields of records: link classes, collectives, simulated faults, options, counters.
 
-The result of a collective has one row, `all`, and the columns out-of-place and in-place. Each size is one result. A
-simulation (N-body) also has one row. Each number of bodies is one result, and each column is a number of devices.
+The result of a collective has one row, `all`, and the columns out-of-place and in-place. Each size is a separate
+result. The result of a simulation (N-body) also has one row. Each number of bodies is a separate result, and each
+number of devices is a column.
 """
 
 import re
@@ -29,11 +30,11 @@ Result = dict[str, Any]  # one entry of a record's `results`
 def lasting_names(testcase: str, labels: Sequence[str]) -> list[str]:
     """The names of endpoints in references and performance variables, in the order of `labels`.
 
-    Jobs run on different nodes, so these names contain no host names:
+    The names contain no host names, because jobs run on different nodes:
 
     * nodes: "node2" for "n17"
     * endpoints of several nodes: "rank19" for "n17:gpu3"
-    * endpoints of one node: "gpu3" for "n17:gpu3", also for several processes
+    * endpoints of one node: "gpu3" for "n17:gpu3", even if several processes measured them
     """
     if testcase.startswith("node_to_node_"):
         return [f"node{number}" for number in range(len(labels))]
@@ -57,7 +58,7 @@ def simulated_fault(record: Mapping[str, Any]) -> str:
 
 
 class OptionValue(NamedTuple):
-    """The value of an option in a command line, "" if it is missing.
+    """The value of an option in a command line; "" if the value is missing.
 
     first: the index of the option's first word. end: the index of the word after the value.
     """
@@ -79,7 +80,7 @@ EVENT_PREFIX = "xid"  # of the event counters, which do not exist before the fir
 
 
 class CounterRise(NamedTuple):
-    """An error counter `name` of the device or network adapter `label` that rose during the run."""
+    """An error counter that rose during the run. name: of the counter. label: of its device or network adapter."""
 
     label: str
     name: str
@@ -115,7 +116,7 @@ def congestion_signs(record: Mapping[str, Any]) -> list[str]:
 
 
 def has_risen(item: Mapping[str, Any]) -> bool:
-    """Whether a counter of a record rose during the run. False for a counter that was not readable before the run."""
+    """Whether a counter rose during the run. False for a counter that was unreadable before the run."""
     if item["before"] is None and not item["name"].startswith(EVENT_PREFIX):
         return False
     return item["after"] is not None and bool(item["after"] > (item["before"] or 0))
@@ -143,30 +144,30 @@ class Extent(NamedTuple):
 
 
 def is_collective(result: Mapping[str, Any]) -> bool:
-    """Whether an entry of a record's `results` is a collective or a simulation."""
+    """Whether a result is a collective or a simulation. result: an entry of a record's `results`."""
     return (result["engine"] in ENGINES or is_simulation(result)) and list(result["rows"]) == [ALL]
 
 
 def is_simulation(result: Mapping[str, Any]) -> bool:
-    """Whether an entry of a record's `results` is a simulation (N-body)."""
+    """Whether a result is a simulation (N-body). result: an entry of a record's `results`."""
     return bool(result["metric"] == COMPUTE)
 
 
 def column_devices(column: str) -> int:
-    """The number of devices of a simulation's column: 4 for "4-devices"; 0 for another text."""
+    """The number of devices in the name of a simulation's column: 4 for "4-devices"; 0 for any other name."""
     number = column.partition("-")[0]
     return int(number) if number.isdigit() else 0
 
 
 def body_count(result: Mapping[str, Any]) -> int | None:
-    """The number of bodies of a simulation, of its first column; None if the record does not contain the number."""
+    """The number of bodies in the first column of a simulation; None if the record does not contain the number."""
     part = result.get("parts", {}).get("bodies")
     found = [value for row in part["values"] for value in row if value is not None] if part else []
     return int(found[0]) if found else None
 
 
 def collective_extent(record: Mapping[str, Any]) -> Extent:
-    """The numbers of nodes and ranks of a record's collectives. Collectives of other numbers are not comparable.
+    """The numbers of nodes and ranks of a record's collectives. Only collectives of equal numbers are comparable.
 
     A record of linkmatrix has one rank per device. An imported record contains the numbers.
     """
@@ -184,7 +185,10 @@ def collective_library(result: Mapping[str, Any]) -> str:
 
 
 def option_text(result: Mapping[str, Any]) -> str:
-    """The options of a result other than test case and size, as programs print them: ", offset 4, 32 blocks"."""
+    """The options of a result as programs print them, such as ", offset 4, 32 blocks".
+
+    Test case and size are not included.
+    """
     words = {"offset": "offset {}", "blocks": "{} blocks", "threads": "{} threads"}
     parts = [text.format(result[key]) for key, text in words.items() if result.get(key)]
     parts += ["pageable"] if result.get("host_pages") == "pageable" else []
@@ -195,7 +199,7 @@ def option_text(result: Mapping[str, Any]) -> str:
 
 
 def parse_size(text: str, where: str) -> int:
-    """The bytes of "512MiB", "16" or "160 MB". Raises BadInput; the message begins with `where`."""
+    """Converts "512MiB", "16" or "160 MB" to bytes. Raises BadInput. where: the beginning of the error message."""
     match = re.fullmatch(r"([0-9]{1,15})\s*([KMG]?i?B?)", text.strip())
     if match is None or match[2] not in SUFFIXES or not 0 < int(match[1]) * SUFFIXES[match[2]] <= MOST_BYTES:
         raise BadInput(

@@ -1,4 +1,4 @@
-"""Reads and checks records: the JSON file of one run of a program, with the schema linkmatrix.record/2."""
+"""Reads and checks records. A record is the JSON file of one program run, with the schema linkmatrix.record/2."""
 
 import json
 import math
@@ -49,7 +49,7 @@ SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # half of a character, which UTF-8
 
 
 def load(path: str | Path) -> Record:
-    """The checked record at `path`.
+    """Reads and checks the record at `path`.
 
     Raises BadInput for an incomplete or inconsistent record. The message contains the file and the position.
     """
@@ -72,7 +72,7 @@ def load(path: str | Path) -> Record:
 
 
 def attach_files(record: Record, folder: Path) -> None:
-    """Connects results with the files of their cells. folder: of the record and the files."""
+    """Connects each result with the file of its cells. folder: the folder of the record and of the files."""
     if any("cells" in result for result in record["results"]):
         from .external_cells import attach
 
@@ -80,9 +80,9 @@ def attach_files(record: Record, folder: Path) -> None:
 
 
 def parsed(content: str) -> Any:
-    """Parses JSON strictly: refuses NaN, Infinity, repeated keys and numbers that are too large for a double.
+    """Parses JSON strictly. Refuses NaN, Infinity, repeated keys, and numbers that are too large for a double.
 
-    Half of a character becomes a question mark. Raises ValueError or RecursionError.
+    An unpaired UTF-16 surrogate becomes a question mark. Raises ValueError or RecursionError.
     """
     numbers = {"parse_float": finite, "parse_int": finite} if HUGE.search(content) else {}
     found = json.loads(content, parse_constant=refuse_constant, object_pairs_hook=refuse_repeats, **numbers)
@@ -92,7 +92,7 @@ def parsed(content: str) -> Any:
 
 
 def refuse_constant(name: str) -> None:
-    """Raises ValueError for NaN and Infinity, which Python's parser accepts. name: the constant."""
+    """Raises ValueError for the constants NaN and Infinity, which Python's parser accepts. name: the constant."""
     raise ValueError(f"it contains {name}")
 
 
@@ -111,7 +111,10 @@ def schema() -> dict[str, Any]:
 
 @cache
 def accepts() -> Callable[[Any], Any]:
-    """A function that raises ValueError for a record that the schema refuses; from fastjsonschema if installed."""
+    """Returns a function that checks a record. The function raises ValueError if the schema refuses the record.
+
+    The function uses fastjsonschema if installed, and jsonschema otherwise.
+    """
     try:
         import fastjsonschema
     except ImportError:  # ReFrame installs jsonschema only, which is slower
@@ -127,7 +130,7 @@ def accepts() -> Callable[[Any], Any]:
 
 
 def refuse_by_jsonschema(record: Any) -> None:
-    """Raises ValueError for a record that the schema refuses. The message contains the position and the error."""
+    """Raises ValueError if the schema refuses the record. The message contains the position and the error."""
     import jsonschema  # slow to import
 
     def whole_pattern(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[Any]:
@@ -143,7 +146,7 @@ def refuse_by_jsonschema(record: Any) -> None:
 
 
 def best_fault(record: Any) -> str:
-    """The position and the error of a record that the schema refuses, as text."""
+    """The reason why the schema refuses a record, as text: the position and the error."""
     try:
         refuse_by_jsonschema(record)
     except ValueError as fault:
@@ -152,9 +155,9 @@ def best_fault(record: Any) -> str:
 
 
 def thinned(content: Any) -> Any:
-    """A smaller `content` for which the schema gives the same result, because a record may have ten million numbers.
+    """Returns a smaller `content` with the same result of the schema check. A record may have ten million numbers.
 
-    In a long list of plain values, the minimum and the maximum represent all numbers, and equal texts appear once.
+    In a long list of plain values, only the smallest and the largest number stay, and each text stays once.
     """
     if isinstance(content, dict):
         return {name: thinned(value) for name, value in content.items()}
@@ -169,7 +172,7 @@ def thinned(content: Any) -> Any:
 
 
 def check(record: Any) -> None:
-    """Raises BadInput for a record that the schema refuses, and for wrong shapes and contradictions."""
+    """Raises BadInput for an invalid record: refused by the schema, wrong shapes, or contradictions."""
     check_schema(record)
     check_words(record)
     labels = record["topology"]["labels"]
@@ -183,7 +186,7 @@ def check(record: Any) -> None:
 
 
 def check_words(record: Record) -> None:
-    """Raises BadInput for labels, link classes and matchings that contradict each other."""
+    """Raises BadInput if labels, link classes and matchings contradict each other."""
     check_labels(record)
     check_classes("topology.link_class", record["topology"]["link_class"])
     for result in record["results"]:
@@ -195,7 +198,7 @@ def check_words(record: Record) -> None:
 
 
 def check_schema(record: Any) -> None:
-    """Raises BadInput for a record that the schema refuses, and LaterVersionError for a record of a later version."""
+    """Raises BadInput if the schema refuses the record, and LaterVersionError for a record of a later version."""
     version = record.get("schema") if isinstance(record, dict) else None
     if isinstance(version, str) and version != SCHEMA and LATER.fullmatch(version):
         raise LaterVersionError(version)
@@ -216,7 +219,7 @@ def check_schema(record: Any) -> None:
 
 
 def check_outcome(record: Record) -> None:
-    """Raises BadInput if the record is PASS, but contains an error, or lacks results."""
+    """Raises BadInput if a record with the result PASS contains an error, or lacks results."""
     if record["result"] != "PASS":
         return
     if record["error"] is not None:
@@ -234,7 +237,7 @@ def check_outcome(record: Record) -> None:
 
 
 def check_labels(record: Record) -> None:
-    """Raises BadInput if a device appears twice, or if the topology has other labels."""
+    """Raises BadInput if a device appears twice, or if the labels of the topology are not the labels of the devices."""
     labels = [device["label"] for device in record["devices"]]
     if len(set(labels)) != len(labels):
         raise BadInput(f"a device appears twice: {', '.join(labels)}")
@@ -243,7 +246,7 @@ def check_labels(record: Record) -> None:
 
 
 def check_classes(name: str, cells: list[list[str]]) -> None:
-    """Raises BadInput for an invalid name of a link class. The names become keys of references and exports."""
+    """Raises BadInput for an invalid name of a link class. These names become keys of references and exports."""
     for word in set().union(*cells):
         if not CLASS.fullmatch(word):
             raise BadInput(f"{name}: '{word[:80]}' is not a link class: a word such as NV18")
@@ -257,7 +260,7 @@ def check_shape(name: str, matrix: list[list[Any]], rows: int, columns: int) -> 
 
 
 def check_result(result: dict[str, Any]) -> None:
-    """Raises BadInput for a result whose maps have different shapes, or whose cells contradict each other."""
+    """Raises BadInput if the maps of a result have different shapes, or if its cells contradict each other."""
     name, rows, columns = result["testcase"], result["rows"], result["columns"]
     for map_name in CELL_MAPS:
         check_shape(f"{name}.{map_name}", result[map_name], len(rows), len(columns))
@@ -281,7 +284,10 @@ def check_measured(result: dict[str, Any]) -> None:
 
 
 def check_external(result: dict[str, Any]) -> None:
-    """Raises BadInput for contradictory summaries of a result whose cells are in a file. The file is read later."""
+    """Raises BadInput if the summaries of a result with cells in a file contradict each other.
+
+    The file is read later.
+    """
     name, cells, endpoints = result["testcase"], result["cells"], len(result["rows"])
     if result["rows"] != result["columns"]:
         raise BadInput(f"{name}: cells in a file need identical lists of rows and columns")
@@ -311,7 +317,10 @@ def check_external(result: dict[str, Any]) -> None:
 
 
 def check_axes(result: dict[str, Any], devices: list[str]) -> None:
-    """Raises BadInput if an endpoint appears twice, or if an axis contains some of the devices, but not all."""
+    """Raises BadInput if an endpoint appears twice, or if an axis lacks some of the devices.
+
+    An axis without any device is valid.
+    """
     name = result["testcase"]
     for axis in ("rows", "columns"):
         labels = set(result[axis])

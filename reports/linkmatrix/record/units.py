@@ -10,7 +10,7 @@ LINE_RATES = {"Gb/sec": 1.0, "Mb/s": 1e-3}  # the kernel's units, in Gb/s
 
 
 def figure(value: float, decimals: int) -> str:
-    """Formats a number with `decimals` decimals, or with more if it would have less than three significant digits."""
+    """Formats a number with `decimals` decimals, or with more decimals to show three significant digits."""
     scaled = abs(value) * 10.0**decimals
     while decimals < MOST_DECIMALS and 0 < scaled < 10 ** (DIGITS - 1):
         decimals, scaled = decimals + 1, scaled * 10
@@ -18,26 +18,26 @@ def figure(value: float, decimals: int) -> str:
 
 
 def first(texts: Sequence[str], most: int = MOST_NAMED) -> list[str]:
-    """The first `most` texts, followed by "3 more" if there are more."""
+    """The first `most` texts. If there are more texts, the last item is their number, such as "3 more"."""
     more = len(texts) - most
     return [*texts[:most], *([f"{more} more"] if more > 0 else [])]
 
 
 def listed(names: Sequence[str], most: int = MOST_NAMED) -> str:
-    """The first `most` names as a list in a sentence: "a, b, c, d and 3 more"."""
+    """The first `most` names as a list in a sentence, such as "a, b, c, d and 3 more"."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def counted(number: int | None, noun: str) -> str:
-    """A number with its noun in the right form: "1 pair", "2 pairs"; "pairs not counted" for None."""
+    """A number with its noun in singular or plural, such as "1 pair" or "2 pairs". For None: "pairs not counted"."""
     if number is None:
         return f"{noun}s not counted"
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def size(count: int | None) -> str:
-    """A number of bytes in the largest binary unit without a remainder: "512 MiB", "16 bytes"."""
+    """A number of bytes in the largest binary unit that gives a whole number, such as "512 MiB" or "16 bytes"."""
     if not count:
         return "size not known" if count is None else "0 bytes"
     for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
@@ -47,6 +47,6 @@ def size(count: int | None) -> str:
 
 
 def line_rate(text: str | None) -> float | None:
-    """The line rate in Gb/s of a kernel's text such as "400 Gb/sec (4X NDR)"; None for another text."""
+    """The line rate in Gb/s from a text of the kernel such as "400 Gb/sec (4X NDR)"; None for another text."""
     found = re.match(r"(\d+(?:\.\d+)?) (Gb/sec|Mb/s)", text or "")
     return float(found[1]) * LINE_RATES[found[2]] if found else None
