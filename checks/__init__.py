@@ -1,1 +1,1 @@
-"""The ReFrame checks: one module per type of link or property of a machine, and modules that the checks share."""
+"""The ReFrame checks. Each module has the checks of one type of link or property, or code that checks share."""

@@ -24,9 +24,9 @@ REPORT = re.compile(
 class adapter_matrix(crossnode_matrix):
     """Measures messages between the network adapters of nodes. Each adapter has its own rank.
 
-    Each rank is bound to its adapter before MPI starts. The adapters are the ``names`` in the partition's
-    extras['adapters'], of the feature ``rdma`` or ``tcp``. The byte counters of each adapter must show the traffic of
-    its rank. The name of the table of references ends with ``@adapters``.
+    Each rank is bound to its adapter before MPI starts. The ``names`` in the partition's extras['adapters'] specify the
+    adapters. The partition has the feature ``rdma`` or ``tcp``. The byte counters of each adapter must show the traffic
+    of the adapter's rank. The name of the table of references ends with ``@adapters``.
     """
 
     testcase = parameter(
@@ -57,7 +57,7 @@ class adapter_matrix(crossnode_matrix):
         return rank_faults(self.record, self.nodes, self.num_tasks_per_node) + self.traffic_faults()
 
     def traffic_faults(self):
-        """Reasons if a rank used another adapter than expected, or its adapter moved fewer bytes than the rank."""
+        """Reasons against PASS: a rank used an unexpected adapter, or an adapter moved fewer bytes than its rank."""
         reported = {int(rank): rest for host, rank, *rest in REPORT.findall(self.outputs()[1])}
         names, reasons = self.adapter_names(), []
         for rank, (sent, received) in enumerate(self.required_bytes()):
@@ -80,7 +80,10 @@ class adapter_matrix(crossnode_matrix):
         return reasons
 
     def required_bytes(self):
-        """The bytes that each rank exchanged with other nodes, one message per sample: [(sent, received)]."""
+        """[(sent, received)] of each rank: the least number of bytes that its adapter must move.
+
+        The number is the sum over the messages to other nodes, with one message per sample.
+        """
         devices = self.record["devices"]
         nodes = {device["label"]: device["node"] for device in devices}
         sent, received = defaultdict(int), defaultdict(int)

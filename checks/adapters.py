@@ -1,6 +1,6 @@
 """Compares the network adapters in a record with the adapters that the partition specifies.
 
-An expected property that the record lacks is INCOMPLETE.
+If the record lacks a specified property, the test is INCOMPLETE.
 """
 
 import math
@@ -19,15 +19,16 @@ NAME = re.compile(r"[^\s,:/-][^\s,:/]*(:\d+)?")  # name of a port or an interfac
 
 @dataclass(frozen=True)
 class Adapters:
-    """Adapters that each node must have, and their expected properties. None and () mean unspecified.
+    """A group of adapters that each node must have, and their expected properties. None and () mean unspecified.
 
     names: the kernel's names, such as "mlx5_0", or "mlx5_0:2" for a second port; () for all RDMA adapters.
     number: the number of ports.
     rate: the line rate in Gb/s.
     link_layer: "InfiniBand" or "Ethernet".
-    width, speed: lanes of the PCI link, and GT/s per lane.
-    ratio: the fraction of the line rate that perftest must reach over one adapter, such as 0.95.
-    at_once: the fraction that all adapters must reach concurrently, of the sum of the adapters measured alone.
+    width: the lanes of the PCI link.
+    speed: GT/s per lane of the PCI link.
+    ratio: the fraction of the line rate that each adapter must reach in perftest, such as 0.95.
+    at_once: the fraction of the sum of the isolated bandwidths that all adapters must reach concurrently.
     """
 
     names: tuple[str, ...] = ()
@@ -42,11 +43,11 @@ class Adapters:
 
 
 class MalformedExtrasError(ValueError):
-    """extras['adapters'] of a partition are malformed."""
+    """The value of a partition's extras['adapters'] is malformed."""
 
 
 def specified(extras):
-    """The groups of adapters in a partition's extras, as `Adapters`. Raises MalformedExtrasError."""
+    """Parses a partition's extras['adapters'] to a list of `Adapters`. Raises MalformedExtrasError."""
     value = extras.get(KEY)
     groups = value if isinstance(value, list | tuple) else [value] if value is not None else []
     known = [field.name for field in fields(Adapters)]
@@ -63,7 +64,7 @@ def specified(extras):
 
 
 def malformed_value(name, value):
-    """Describes a valid value of the key `name` if `value` is malformed. Returns "" if `value` is valid."""
+    """A description of a valid value for the key `name`, if `value` is malformed; "" if `value` is valid."""
     if name == "names":
         words = isinstance(value, list | tuple) and all(isinstance(one, str) and NAME.fullmatch(one) for one in value)
         distinct = words and len(set(value)) == len(value)
@@ -77,7 +78,7 @@ def malformed_value(name, value):
 
 
 def adapter_faults(record, extras):
-    """Reasons for missing adapters, for unexpected properties, and if the partition does not specify adapters."""
+    """Reasons against PASS: missing adapters, unexpected properties, or a partition without specified adapters."""
     try:
         groups = specified(extras)
     except MalformedExtrasError as error:
@@ -98,7 +99,10 @@ def adapter_faults(record, extras):
 
 
 def node_ports(record, node):
-    """{name: port} of a node in a record, including ports without RDMA. A second port is named "mlx5_0:2"."""
+    """The ports of a node in a record, as {name: port}. A second port of an adapter is named "mlx5_0:2".
+
+    Ports without RDMA are included.
+    """
     ports = [port for port in record["adapters"] if port["place"].get("node") == node]
     numbers = [port["place"].get("port", "1") for port in ports]
     return {port["name"] + (f":{at}" if at != "1" else ""): port for port, at in zip(ports, numbers, strict=True)}
@@ -110,7 +114,10 @@ def has_rdma(port):
 
 
 def node_faults(node, ports, group):
-    """Reasons for missing adapters of a group on one node, and for unexpected properties of the others."""
+    """Reasons against PASS: a node lacks adapters of the group, or its adapters have unexpected properties.
+
+    ports: {name: port} of the node.
+    """
     rdma = [name for name, port in ports.items() if has_rdma(port)]
     present = ", ".join(ports) or "none"
     absent = [name for name in group.names if name not in ports]
@@ -125,7 +132,11 @@ def node_faults(node, ports, group):
 
 
 def port_faults(node, name, port, group):
-    """Reasons for the unexpected properties of one port."""
+    """Reasons against PASS: a port has properties that its group does not specify.
+
+    node: the name of the node.
+    name: the name of the port.
+    """
     pcie = port.get("pcie", {})
     physical = port.get("physical_state")
     state = " ".join(filter(None, (port["state"], f"({physical})" if physical not in (None, "LinkUp") else "")))
@@ -151,7 +162,7 @@ def port_faults(node, name, port, group):
 
 
 def is_expected(value, wanted):
-    """Whether a property has the expected value. Ignores case. "up" of an interface equals "ACTIVE" of RDMA."""
+    """Whether a property has the expected value, without regard to case. "up" and "ACTIVE" are equal."""
     if isinstance(wanted, str) and isinstance(value, str):
         synonyms = {"up": "active"}
         return synonyms.get(value.lower(), value.lower()) == synonyms.get(wanted.lower(), wanted.lower())
@@ -159,7 +170,11 @@ def is_expected(value, wanted):
 
 
 def pcie_text(prefix, pcie, key):
-    """A property of the PCI link with its maximum, such as "x8 of x16"; None if unknown. key: "width" or "speed"."""
+    """A property of a PCI link as text, with its maximum, such as "x8 of x16"; None if unknown.
+
+    pcie: the properties of the PCI link in a record.
+    key: "width" or "speed".
+    """
     now, most = pcie.get(key), pcie.get(f"{key}_at_most")
     if now is None:
         return None
@@ -167,20 +182,23 @@ def pcie_text(prefix, pcie, key):
 
 
 def leading_number(text):
-    """The number at the start of a text; None without one."""
+    """The number at the start of a text; None without a number."""
     found = re.match(r"\d+(?:\.\d+)?", text or "")
     return float(found[0]) if found else None
 
 
 def example(adapters):
-    """A value of extras['adapters'] that the adapters of a record satisfy."""
+    """An example for extras['adapters'] of a partition, with the number and the rate of the adapters in a record."""
     ports = [port for port in adapters if has_rdma(port) and port["state"] == "ACTIVE"]
     rates = [rate for port in ports if (rate := line_rate(port["rate"]))]
     return {"number": len(ports) or 8, "rate": max(rates, default=400)}
 
 
 def ratio_faults(record, groups):
-    """Reasons for bandwidths below the shares `ratio` and `at_once` that the groups require. groups: `Adapters`."""
+    """Reasons against PASS: adapters reach less than `ratio` or `at_once` of their group.
+
+    groups: a list of `Adapters`.
+    """
     return [
         reason
         for result in record["results"]
@@ -191,7 +209,7 @@ def ratio_faults(record, groups):
 
 
 def concurrency_faults(result, group):
-    """The reason if all adapters concurrently reach less than `at_once` of the sum of the adapters alone."""
+    """The reason against PASS, if the concurrent bandwidth of all adapters is below `at_once` of the group."""
     share, together = concurrent_share(result), f"{result['testcase']}: all adapters concurrently reach"
     if group.at_once is None:
         return []
@@ -201,7 +219,7 @@ def concurrency_faults(result, group):
 
 
 def line_rate_faults(result, group):
-    """Reasons for adapters of a group that reach less than `ratio` of their line rate."""
+    """Reasons against PASS: adapters of a group reach less than `ratio` of their line rate."""
     reasons = []
     for name, (value, rate) in rates_of(result).items():
         line = rate or group.rate

@@ -18,12 +18,12 @@ SCRIPT = "binding.sh"  # the build copies this script next to the programs
 
 @rfm.simple_test
 class rank_binding(OnRanks, session_test):
-    """Starts ranks as the other checks do, and judges the placement of the ranks.
+    """Starts ranks as the other checks start ranks, and judges the placement of the ranks.
 
     If other tests of the session measure ranks of one node, this test judges the placement of these ranks. The rules:
 
-    * No two ranks of a node share a core, unless the partition has extras['shared_cores'].
-    * No rank spans NUMA nodes, unless the partition has extras['spans_numa'].
+    * Two ranks of a node share no core, unless the partition has extras['shared_cores'].
+    * The cores of a rank belong to one NUMA node, unless the partition has extras['spans_numa'].
     * Each rank has its own GPU if the node has enough GPUs.
 
     extras['rank_options'] are the launcher's options for binding and mapping.

@@ -44,16 +44,19 @@ PEERS = (
 class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     """Builds the programs of src/ once per partition and environment, or copies the programs of a platform wheel.
 
-    Jobs use only `<stagedir>/prefix/bin`, which contains the programs and the scripts of src/, because nodes may lack
-    the folder of the sources. `prefix/share/linkmatrix/build.json` describes the build, and contains the paths of the
-    found PEERS. The common features of partition and environment select the parts of the build:
+    Nodes may lack the folder of the sources. Jobs therefore use only `<stagedir>/prefix/bin`, which contains the
+    programs and the scripts of src/. `prefix/share/linkmatrix/build.json` describes the build, with the paths of the
+    found PEERS.
 
-    * ``cuda``: the back end cuda, for ``extras['cuda_arch']`` of the environment, such as '80;90', else for local GPUs
+    The features that partition and environment have in common select the parts of the build:
+
+    * ``cuda``: the back end cuda, for the GPU architectures in ``extras['cuda_arch']`` of the environment, such as
+      '80;90'. The default is the local GPUs.
     * ``mpi``: the back end mpi
     * ``nccl`` with ``cuda``: collectives of GPUs. ``extras['nccl_root']`` of the environment is CMake's NCCL_ROOT.
 
-    The build runs where ReFrame runs, or in a job of the partition if ``build_locally`` in the partition's extras is
-    False. ``spack_spec`` of the environment's extras is added to Spack's spec, such as '%cxx=gcc@13'.
+    The build runs on the machine of ReFrame. If ``build_locally`` in the partition's extras is False, the build runs in
+    a job. ``spack_spec`` in the environment's extras is appended to Spack's spec, such as '%cxx=gcc@13'.
     """
 
     #: How to build: ``spack``, ``cmake``, ``prebuilt`` (the programs of a platform wheel) or ``auto``. ``auto`` uses
@@ -112,12 +115,12 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     @run_after("init")
     def ignore_exit_codes(self):
-        """Switches off trap_job_errors of ReFrame, because the verdict reports the fault behind an exit code of 1."""
+        """Switches off ReFrame's trap_job_errors, because the verdict reports the fault behind an exit code of 1."""
         runtime().site_config.add_sticky_option("general/trap_job_errors", False)
 
     @run_before("compile")
     def request_node(self):
-        """Requests the resources that every job of the partition must request."""
+        """Requests the resources that each job of the partition must request, for a build in a job."""
         if self.build_locally:
             return
         self.extra_resources = {**self.extra_resources, "layout": layout_of(1, 1)}
@@ -127,7 +130,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     @run_before("compile")
     def check_modules(self):
-        """Raises BuildError with one sentence, instead of the output of `module`, if modules cannot be loaded."""
+        """Raises BuildError if modules cannot be loaded. The message is one sentence instead of `module`'s output."""
         try:
             emit_loadenv_commands(self.current_partition.local_env, self.current_environ)
         except EnvironError as error:
@@ -183,7 +186,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
             self.method = "cmake"
 
     def can_use_prebuilt(self):
-        """Whether the prebuilt programs have all needed features, or nothing better can be compiled here."""
+        """Whether to use the prebuilt programs: they have all needed features, or this machine lacks a build tool."""
         needed = prebuilt.needed_features(self.features() & set(FEATURES))
         gpus = self.current_partition.select_devices("gpu") if "cuda" in needed else []
         machine, archs = self.current_partition.processor.platform, [gpu.arch for gpu in gpus]
@@ -278,7 +281,10 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         self.postbuild_cmds = [f"{install} {name}" for name in self.programs]
 
     def missing_tool(self):
-        """A sentence about a build tool that is not on PATH; "" if modules or a compute node may provide the tool."""
+        """A sentence about a missing build tool; "" otherwise.
+
+        If modules or a compute node may provide the tools, the function checks nothing and returns "".
+        """
         environ, partition = self.current_environ, self.current_partition
         provided = environ.modules or partition.local_env.modules or partition.prepare_cmds
         if not self.build_locally or provided or "PATH" in {*environ.env_vars, *partition.local_env.env_vars}:
@@ -290,7 +296,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         return ""
 
     def preset_folder(self, options):
-        """The build folder of `make build` that has the same options; None if no such folder exists."""
+        """A build folder of `make build` with the same options; None if there is no such folder."""
         if not self.build_locally or self.cmake_opts:
             return None
         values = dict(option.removeprefix("-D").split("=", 1) for option in options)
@@ -298,7 +304,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         return cmake_builds.matching_folder(Path(self.build_root), REPOSITORY / "src", self.current_environ, values)
 
     def build_folder(self):
-        """The build folder, named for the processor and a hash of compilers, flags, options and the path of sources."""
+        """The build folder. Its name contains the processor, and a hash of compilers, flags, options and sources."""
         environ, partition = self.current_environ, self.current_partition
         inputs = [getattr(environ, name) for name in COMPILED_WITH]
         inputs += [sorted(environ.env_vars.items()), self.build_system.config_opts, str(REPOSITORY)]
@@ -310,7 +316,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     @run_after("compile")
     def report_failure(self):
-        """Raises BuildError with the causes in the build's output. ReFrame appends the end of the output."""
+        """Raises BuildError with the causes from the output of the build. ReFrame appends the end of the output."""
         stage = Path(self.stagedir)
         if self.is_dry_run() or (stage / "built").exists():
             return

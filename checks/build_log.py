@@ -10,8 +10,9 @@ MOST = 8  # reported lines; the first error usually causes the others
 
 
 def causes(texts):
-    """The distinct error lines of a failed build, at most MOST; the last lines if no line is an error.
+    """The error lines in the output of a failed build, at most MOST, each only once.
 
+    Without an error line, returns the last lines.
     texts: the contents of standard output and standard error.
     """
     lines = [line.strip("> \t") for text in texts for line in text.splitlines() if line.strip()]
@@ -24,10 +25,12 @@ def causes(texts):
 
 
 def continuation_lines(line, later):
-    """The lines of `later` that continue a line with ":" at its end, such as "failed … for the following reasons:".
+    """The lines that continue an error line with ":" at its end, such as "failed … for the following reasons:".
 
-    The result is the first line of `later`. After "CMake Error at FILE:" it is up to three lines without a call stack,
-    because CMake names a missing compiler in the second line. later: all lines after `line`.
+    In general, the first later line continues the error line. After "CMake Error at FILE:", up to three lines continue
+    the error line, because CMake names a missing compiler in the second line. Lines of a call stack are left out.
+
+    later: all lines after `line`.
     """
     if not line.endswith(":"):
         return []

@@ -14,7 +14,7 @@ from .testcases import has_own_size, part_names
 
 
 class measuring_run(p2p_matrix_run, special=True):
-    """The base of the checks that measure one test case. A check declares the required content of the record."""
+    """The base class of checks that measure one test case. A subclass declares the required content of the record."""
 
     #: the pairs of a matrix to measure
     measured_pairs = ALL_PAIRS
@@ -24,12 +24,12 @@ class measuring_run(p2p_matrix_run, special=True):
     share = None
 
     def axes(self):
-        """The required labels of each result: (rows, columns); None for any labels."""
+        """The labels that each result must have: (rows, columns). None allows any labels."""
         labels = endpoints(self.record, self.testcase)
         return labels, labels
 
     def size_faults(self):
-        """Reasons if the measured sizes differ from the requested sizes. By default, exactly one matrix is required."""
+        """Reasons against PASS: the measured sizes are not the requested sizes. By default, one matrix is required."""
         if len(self.results) == 1:
             return []
         return missing(f"{self.testcase}: the record has {len(self.results)} matrices instead of one")
@@ -46,7 +46,7 @@ class measuring_run(p2p_matrix_run, special=True):
 class p2p_matrix_case(measuring_run, special=True):
     """Measures one test case of p2p_matrix, and publishes its values as performance variables.
 
-    `variables.matrix_figures` returns the performance variables: pairs such as ``gpu0->gpu3``, and summaries of each
+    `variables.matrix_figures` creates the performance variables: pairs such as ``gpu0->gpu3``, and summaries of each
     link class such as ``min[NV18]``.
     """
 
@@ -74,9 +74,9 @@ class p2p_matrix_case(measuring_run, special=True):
         return self.size if self.takes_size() else None
 
     def takes_size(self):
-        """Whether the size of the test case can be set."""
+        """Whether the user can set the size of the test case."""
         return not has_own_size(self.testcase)
 
     def backend(self):
-        """The program's back end."""
+        """The back end of the program, such as "cuda"."""
         raise NotImplementedError

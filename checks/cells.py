@@ -12,16 +12,16 @@ ALL_PAIRS, MATCHINGS = "all pairs", "matchings"  # values of `measured_pairs`
 
 
 def endpoints(record, testcase):
-    """The labels of the endpoints of a test case in a record: nodes, or devices."""
+    """The labels of the endpoints of a test case in a record. The endpoints are nodes, or the devices of nodes."""
     level = "node" if testcase.startswith("node_") else "label"
     return list(dict.fromkeys(device[level] for device in record["devices"]))
 
 
 def cell_faults(result, rows, columns, parts=(), pairs=ALL_PAIRS):
-    """Reasons for missing rows, columns, pairs and parts of a result. The judge reports missing values.
+    """Reasons against PASS: a result lacks rows, columns, pairs or parts. The judge reports missing values.
 
     rows, columns: the required labels; None for any labels.
-    parts: names of further matrices of the result, which must contain a number for each measured cell.
+    parts: names of further matrices of the result. A part must contain a number for each measured cell.
     pairs: the requested pairs, ALL_PAIRS or MATCHINGS.
     """
     name = result_name(result)
@@ -37,13 +37,16 @@ def cell_faults(result, rows, columns, parts=(), pairs=ALL_PAIRS):
 
 
 def result_name(result):
-    """The test case of a result with its size, such as "device_to_device_memcpy_write_ce of 64 MiB"."""
+    """The name of a result for messages: test case and size, such as "device_to_device_memcpy_write_ce of 64 MiB"."""
     bodies = body_count(result)
     return f"{result['testcase']} of {f'{bodies} bodies' if bodies else units.size(result['size_bytes'])}"
 
 
 def axis_faults(name, axis, result, wanted):
-    """The reason if the labels of an axis, or their order, differ from `wanted`. axis: "rows" or "columns"."""
+    """The reason against PASS, if an axis of a result has other labels than `wanted`, or another order of labels.
+
+    axis: "rows" or "columns".
+    """
     found = list(result[axis])
     if wanted is None or found == list(wanted):
         return []
@@ -56,7 +59,7 @@ def axis_faults(name, axis, result, wanted):
 
 
 def measured_pairs(result):
-    """The pairs that the schedule of a result contains, in words."""
+    """A text about the pairs that a result contains, such as ALL_PAIRS."""
     if result.get("triangle"):
         return "one direction of each pair"
     return {"bisection": "pairs between two halves", "matchings": MATCHINGS}.get(result["schedule"]["mode"], ALL_PAIRS)

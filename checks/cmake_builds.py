@@ -1,4 +1,4 @@
-"""CMake builds that are reused: in a folder of `make build`, or in a folder that is configured only once."""
+"""CMake builds that reuse a folder of `make build`, or a folder that an earlier session configured."""
 
 import hashlib
 import os
@@ -17,16 +17,16 @@ ENTRY = re.compile(r"^(?P<name>[\w-]+):\w+=(?P<value>.*)$", re.MULTILINE)
 
 
 class BuiltByPreset(CMake):
-    """A build in a folder that `make build` configured. CMake configures the folder again if the sources require it."""
+    """A build in a folder that `make build` configured. If CMake files change, CMake configures the folder again."""
 
     def emit_build_commands(self, environ):
         return super().emit_build_commands(environ)[-1:]
 
 
 class ConfiguredOnce(CMake):
-    """A CMake build that configures a folder only if the folder was not configured with the same command.
+    """A CMake build that configures its folder only if the configuration command has changed since the last session.
 
-    Each configuration checks compilers and libraries again. The build detects new files and changed CMake files.
+    A configuration would check compilers and libraries again. The build detects new files and changed CMake files.
     """
 
     def emit_build_commands(self, environ):
@@ -46,7 +46,7 @@ class ConfiguredOnce(CMake):
 
 
 def cmake_cache(folder):
-    """The content of a folder's CMakeCache.txt as {name: value}; {} for an unconfigured folder."""
+    """The entries of the CMakeCache.txt in a folder, as {name: value}; {} if CMake has not configured the folder."""
     try:
         return {entry["name"]: entry["value"] for entry in ENTRY.finditer((folder / "CMakeCache.txt").read_text())}
     except (OSError, UnicodeDecodeError):
@@ -54,16 +54,18 @@ def cmake_cache(folder):
 
 
 def same_tool(path, name):
-    """Whether a compiler's path in a cache is the program `name` on PATH."""
+    """Whether the compiler at `path` is the program that PATH finds for `name`."""
     found = shutil.which(name) if name else None
     return bool(path and found) and os.path.realpath(path) == os.path.realpath(found)
 
 
 def matching_folder(root, source, environ, options):
-    """The folder of a preset below `root` with the same sources, compilers and options; None if no folder matches.
+    """The folder of a preset that was configured with the same sources, compilers and options; None if there is none.
 
-    options: {name: value} for CMake. environ: ReFrame's environment. An environment with modules, variables or flags
-    never matches, because these may change the programs.
+    If the environment has modules, variables or flags, no folder matches, because they may change the programs.
+    root: the folder of the presets' folders.
+    environ: ReFrame's environment.
+    options: {name: value} for CMake.
     """
     flags = (environ.cppflags, environ.cflags, environ.cxxflags, environ.fflags, environ.ldflags)
     if environ.modules or environ.env_vars or any(flags):
@@ -79,20 +81,20 @@ def matching_folder(root, source, environ, options):
 
 
 def on_path(*tools):
-    """[(file, modification time)] of the tools on PATH. A new version of a tool changes the result."""
+    """[(file, modification time)] of the tools that PATH finds. After an upgrade of a tool, the result differs."""
     found = [os.path.realpath(path) for path in map(shutil.which, filter(None, tools)) if path]
     return [(path, os.stat(path).st_mtime_ns) for path in found]
 
 
 def first_build_notice(folder):
-    """A notice for the first build in a folder, which takes minutes; "" for a later build."""
+    """A notice that the first build in a folder takes minutes; "" for a later build."""
     if (folder / "CMakeCache.txt").exists():
         return ""
     return f"building in {folder}: the first build takes some minutes without output"
 
 
 def source_hash(source):
-    """The SHA-256 of the names and contents of all files below a folder."""
+    """The SHA-256 hash of the names and contents of all files below the folder `source`."""
     found = hashlib.sha256()
     for path in sorted(path for path in Path(source).rglob("*") if path.is_file()):
         for part in (str(path.relative_to(source)).encode(), path.read_bytes()):
@@ -101,9 +103,10 @@ def source_hash(source):
 
 
 def is_built(folder, content, programs, place=""):
-    """Whether a build folder contains these programs, built from sources with the hash `content`.
+    """Whether a build folder contains the programs, built from sources with the hash `content`.
 
-    place: the subfolder of the programs. Hashes are compared, because file times are wrong after a reinstallation.
+    The function compares hashes, because file times are wrong after a reinstallation.
+    place: the subfolder of the programs.
     """
     try:
         known, *built = (folder / MARK).read_text().split()

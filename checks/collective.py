@@ -33,14 +33,14 @@ UTILISATION = Share("collective_utilisation", "utilisation", "of the links' limi
 
 
 class collective_run(measuring_run, special=True):
-    """The base of the checks of collectives, which collective_perf measures.
+    """The base class of checks of collectives, which collective_perf measures.
 
     The performance variables are bus bandwidths by placement and size in bytes, such as ``in-place@4194304``.
 
-    A partition may require a utilisation of the links, in percent, for the largest size of a test case:
-    extras['collective_utilisation'], such as ``{"all_reduce_perf": 70}``. Inside a node, the limit is a GPU's NVLinks
-    or PCIe slot. Between nodes, the limit is the sum of a node's network ports. The performance variable
-    ``utilisation[in-place]`` then has the requirement as its reference.
+    A partition may require a utilisation of the links, in percent: extras['collective_utilisation'], such as
+    ``{"all_reduce_perf": 70}``. The requirement applies to the largest size of a test case. Inside a node, the limit is
+    the sum of a GPU's NVLinks, or a GPU's PCIe slot. Between nodes, the limit is the sum of a node's network ports. The
+    performance variable ``utilisation[in-place]`` has the requirement as its reference.
     """
 
     #: The sizes: a list, such as ``4KiB,1MiB``, or MIN:MAX:FACTOR. Only sizes with references are judged.
@@ -61,7 +61,7 @@ class collective_run(measuring_run, special=True):
         return ["--sweep" if ":" in sizes else "--size", sizes]
 
     def requested_sizes(self):
-        """The value of `sizes`, or the default sizes that can be divided among the ranks."""
+        """The requested sizes as text: the value of `sizes`, or the default sizes that all ranks can share."""
         return self.sizes or sizes_for_ranks(self.usual_sizes, self.num_tasks)
 
     def expected_ranks(self):
@@ -69,7 +69,7 @@ class collective_run(measuring_run, special=True):
         return self.num_tasks
 
     def placements(self):
-        """The columns of each result, such as out-of-place and in-place."""
+        """The placements that each result must contain as columns, such as out-of-place and in-place."""
         return self.cases[self.testcase]
 
     def axes(self):
@@ -80,12 +80,12 @@ class collective_run(measuring_run, special=True):
         return size_faults(self.testcase, found, wanted, slack=max(PART * self.expected_ranks(), 1) - 1)
 
     def expected_nccl(self):
-        """NCCL's (transport, network) in the partition's extras; None for unspecified."""
+        """The (transport, network) that the partition's extras specify for NCCL. None means unspecified."""
         extras = self.current_partition.extras
         return extras.get("nccl_transport"), extras.get("nccl_network")
 
     def figures(self):
-        """The bus bandwidths, and the utilisation of the largest size if the partition specifies one."""
+        """The performance variables: bus bandwidths, and the utilisation if the partition requires a utilisation."""
         figures = size_figures(self.judged_results())
         percent = self.current_partition.extras.get(UTILISATION.extra, {}).get(self.testcase)
         if percent is None or not self.results:

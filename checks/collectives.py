@@ -17,8 +17,8 @@ from .session import nodes_session
 class device_collectives(collective_run):
     """Measures one collective of NCCL between all GPUs of a node, in one process.
 
-    A partition may specify how NCCL connects its GPUs: extras['nccl_transport'], such as ``P2P``. Another transport,
-    such as SHM through host memory, is then FAIL.
+    A partition may specify the transport of NCCL between its GPUs: extras['nccl_transport'], such as ``P2P``. If NCCL
+    uses another transport, such as SHM through host memory, the test is FAIL.
     """
 
     testcase = parameter(NCCL_PLACEMENTS, loggable=True)
@@ -38,9 +38,9 @@ class device_collectives(collective_run):
 
 @rfm.simple_test
 class device_collectives_without(device_collectives):
-    """Measures NCCL's all-reduce between all GPUs of a node except one. Each GPU is left out in turn.
+    """Measures NCCL's all-reduce between all GPUs of a node except one.
 
-    If one GPU or link slows the others, `linkmatrix diagnose` names the GPU or link.
+    Each GPU is left out in turn. If a GPU or a link slows the others, `linkmatrix diagnose` names this GPU or link.
     """
 
     testcase = parameter(["all_reduce_perf_without"], loggable=True)
@@ -56,9 +56,9 @@ class device_collectives_without(device_collectives):
 
 @rfm.simple_test
 class device_sends(p2p_matrix_case):
-    """Measures NCCL's send operations between the GPUs of a node, in one process, one pair after the other.
+    """Measures NCCL's send operations between the GPUs of a node, one pair after the other, in one process.
 
-    The partition's extras['nccl_transport'] and its expected connections of GPUs apply.
+    The test checks NCCL's transport (extras['nccl_transport']), and the specified connections of the GPUs.
     """
 
     testcase = parameter(["rank_to_rank_bandwidth_nccl"], loggable=True)
@@ -80,7 +80,7 @@ class device_sends(p2p_matrix_case):
 
 @rfm.simple_test
 class rank_collectives(OnRanks, collective_run):
-    """Measures one collective of MPI between ranks of one node, in host memory."""
+    """Measures one collective of MPI between ranks of one node, with data in host memory."""
 
     testcase = parameter(MPI_PLACEMENTS, loggable=True)
 
@@ -90,7 +90,7 @@ class rank_collectives(OnRanks, collective_run):
 
 @rfm.simple_test
 class node_collectives(TwoOrAllNodes, collective_run):
-    """Measures one collective of MPI between ranks of several nodes: host memory and the network."""
+    """Measures one collective of MPI between ranks of several nodes, with data in host memory."""
 
     testcase = parameter(MPI_PLACEMENTS, loggable=True)
 
@@ -107,8 +107,8 @@ class node_collectives(TwoOrAllNodes, collective_run):
 class node_device_collectives(node_collectives):
     """Measures one collective of NCCL between GPUs of several nodes, with one rank per GPU.
 
-    A partition may specify NCCL's network, extras['nccl_network'], such as ``IB``. extras['gpudirect'] specifies that
-    no data between nodes passes through host memory.
+    A partition may specify NCCL's network: extras['nccl_network'], such as ``IB``. If the partition has
+    extras['gpudirect'], data between nodes must not pass through host memory.
     """
 
     testcase = parameter(NCCL_PLACEMENTS, loggable=True)
@@ -126,7 +126,7 @@ class node_device_collectives(node_collectives):
 
 
 class SubsetCollectives(rfm.RegressionTestPlugin):
-    """An all-reduce of subsets: all nodes except one, all rails except one, or half of the ranks.
+    """An all-reduce of subsets of the ranks: all nodes except one, all rails except one, or half of the ranks.
 
     `linkmatrix diagnose` compares the subsets, and names a node or rank that slows all others.
     """
@@ -135,7 +135,7 @@ class SubsetCollectives(rfm.RegressionTestPlugin):
     minimums = {"_without_node": ("nodes", 3), "_without_rail": ("num_tasks_per_node", 3), "_halves": ("num_tasks", 4)}
 
     def prepare(self):
-        """Skips the test if a subset would have one node or rail, or if half of the ranks are fewer than two."""
+        """Skips the test if a subset would have only one node or rail, or if half of the ranks would be one rank."""
         super().prepare()
         name, least = next(need for end, need in self.minimums.items() if self.testcase.endswith(end))
         found = getattr(self, name)

@@ -19,7 +19,7 @@ from .variables import Figure
 
 
 class CrossNode(rfm.RegressionTestPlugin):
-    """Ranks on several nodes of a partition with the feature ``crossnode``."""
+    """The base class of checks with ranks on several nodes. The partition has the feature ``crossnode``."""
 
     #: The number of nodes of the job, e.g. ``-S crossnode_matrix.nodes=16``. The extent ``two`` measures two nodes.
     #: :default: 0: all nodes that accept jobs for a matrix, two for a sweep
@@ -38,7 +38,11 @@ class CrossNode(rfm.RegressionTestPlugin):
     ranks = variable(int, value=0)
 
     def place_on_nodes(self, wanted, ranks):
-        """Requests `wanted` nodes with `ranks` ranks per node. wanted: 0 for all nodes that accept jobs."""
+        """Requests nodes and ranks.
+
+        wanted: the number of nodes; 0 for all nodes that accept jobs.
+        ranks: the number of ranks per node, if the user has not set the variable `ranks`.
+        """
         partition = self.current_partition
         self.skip_partition(partition.scheduler.is_local, "runs jobs on this machine, which is one node")
         self.nodes = wanted or self.count_available_nodes()
@@ -51,7 +55,7 @@ class CrossNode(rfm.RegressionTestPlugin):
     def count_available_nodes(self):
         """The number of nodes that accept jobs, at most extras['nodes']. Sets `nodes_left_out` and `nodes_missing`.
 
-        Skips the test if the number is unknown, or if fewer than two of several nodes accept jobs.
+        Skips the test if the number is unknown, or if only one node of several nodes accepts jobs.
         """
         partition = self.current_partition
         most, known = partition.extras.get("nodes", 0), nodes.first_node_states(partition)
@@ -69,30 +73,30 @@ class CrossNode(rfm.RegressionTestPlugin):
         return min(up, most or up)
 
     def default_ranks(self, wanted):
-        """The number of ranks per node: one per GPU; on nodes without GPUs `wanted`, at most the number of cores."""
+        """The number of ranks per node: one per GPU. On nodes without GPUs: `wanted`, at most one per core."""
         cores = self.current_partition.processor.num_cores or 1
         return self.expected.devices or min(wanted, cores)
 
     def skip_without_ranks(self, pairs):
-        """Skips the test if a node has fewer ranks than `pairs`."""
+        """Skips the test if a node has fewer than `pairs` ranks."""
         ranks, option = self.num_tasks_per_node, f"-S {type(self).__name__}.ranks={pairs}"
         self.skip_partition(pairs > ranks, f"has {ranks} ranks per node, and {pairs} pairs need {pairs}: set {option}")
 
     def machine_faults(self):
-        """Reasons for missing or misplaced ranks, and for unexpected adapters of the nodes."""
+        """Reasons against PASS: missing or misplaced ranks, or unexpected adapters of the nodes."""
         partition = self.current_partition
         of_adapters = adapter_faults(self.record, partition.extras) if "rdma" in partition.features else []
         return rank_faults(self.record, self.nodes, self.num_tasks_per_node) + of_adapters
 
 
 class TwoOrAllNodes(CrossNode):
-    """A test of two nodes, or of all nodes of the partition. The parameter `extent` chooses.
+    """The base class of checks of two nodes or of all nodes. The parameter `extent` is ``two`` or ``all``.
 
-    For the extent ``all``, the name of the table of references ends with ``@all``.
+    For ``all``, the name of the table of references ends with ``@all``.
     """
 
     def prepare(self):
-        """Requests the nodes with one rank per GPU, or one rank on a node without GPUs."""
+        """Requests the nodes, with one rank per GPU. A node without GPUs has one rank."""
         super().prepare()
         if self.extent == "two" and self.nodes not in (0, 2):
             getlogger().info(
@@ -108,7 +112,8 @@ class crossnode_matrix(TwoOrAllNodes, p2p_matrix_case):
     """Measures one matrix between nodes, or between the ranks of nodes.
 
     In a matrix of nodes, all ranks of a pair of nodes transfer concurrently. If the row and the column of a node are
-    slow, the node is faulty. If a single pair is slow, the path is faulty. `linkmatrix diagnose` names the component.
+    slow, the node is faulty. If a single pair is slow, the path of the pair is faulty. `linkmatrix diagnose` names the
+    faulty component.
     """
 
     testcase = parameter(RANK_TESTCASES, loggable=True)
@@ -147,16 +152,16 @@ class crossnode_matrix(TwoOrAllNodes, p2p_matrix_case):
         ]
 
     def is_of_nodes(self):
-        """Whether rows and columns are nodes."""
+        """Whether the rows and columns of the matrix are nodes. Otherwise, they are ranks."""
         return self.testcase.startswith("node_")
 
 
 @rfm.simple_test
 class crossnode_device_matrix(crossnode_matrix):
-    """Measures one matrix between the GPU memory of several nodes, with one rank per GPU.
+    """Measures one matrix between the GPUs of several nodes, with one rank per GPU. The messages are in GPU memory.
 
-    If the partition specifies GPUDirect in extras['gpudirect'], MPI must accept device addresses, and no data between
-    nodes may pass through host memory. The name of the table of references ends with ``@device``.
+    If the partition has extras['gpudirect'], MPI must accept device addresses, and data between nodes must not pass
+    through host memory. The name of the table of references ends with ``@device``.
     """
 
     testcase = parameter([name for name in RANK_TESTCASES if "_put_" not in name], loggable=True)
@@ -176,9 +181,9 @@ class crossnode_device_matrix(crossnode_matrix):
 
 
 class sweep_run(CrossNode, measuring_run, special=True):
-    """The base of the checks that sweep message sizes between nodes.
+    """The base class of checks that measure many message sizes between nodes.
 
-    The performance variables are medians by link class and size, such as ``NET@4096``.
+    The performance variables are medians by link class and size in bytes, such as ``NET@4096``.
     """
 
     #: The sizes: MIN:MAX:FACTOR, in bytes or with the suffixes KiB, MiB and GiB.
@@ -202,7 +207,7 @@ class sweep_run(CrossNode, measuring_run, special=True):
         return size_faults(self.testcase, found, parse_sizes(self.sizes))
 
     def figures(self):
-        """The median of each link class and size, with the reference of the link class."""
+        """The performance variables: one median per link class and size, with the reference of the link class."""
         figures = {}
         for result, matrix in self.judged_results():
             for group, summary in matrix.matrix.classes.items():
@@ -238,11 +243,11 @@ class crossnode_sweep(sweep_run):
 
 @rfm.simple_test
 class crossnode_matchings(crossnode_matrix):
-    """Measures thousands of nodes in minutes by random matchings of all nodes.
+    """Measures thousands of nodes in minutes. Each node exchanges data with a few random nodes.
 
-    Slow nodes are then measured with healthy partners, and confirmed after a pause. Links are not judged, because only
-    a sample of all pairs is measured. Each run measures other pairs, so only performance variables of link classes are
-    published. The name of the table of references ends with ``@matchings``.
+    Afterwards, the program measures slow nodes with healthy partners, and confirms the slow nodes after a pause. Single
+    links are not judged, because only a sample of all pairs is measured. Each run measures other pairs, so only
+    performance variables of link classes are published. The name of the table of references ends with ``@matchings``.
     """
 
     testcase = parameter([name for name in RANK_TESTCASES if "_put_" not in name], loggable=True)
@@ -269,6 +274,6 @@ class crossnode_matchings(crossnode_matrix):
         return [*super().program_opts(), "--concurrency", "matchings", *groups]
 
     def result_figures(self, result, matrix):
-        """The performance variables without single pairs, because each run measures other pairs."""
+        """The performance variables of link classes only, because each run measures other pairs."""
         figures = crossnode_matrix.result_figures(self, result, matrix)
         return {name: figure for name, figure in figures.items() if "->" not in name}

@@ -1,7 +1,7 @@
 """Compares a record with the expected configuration of a partition.
 
-Each function whose name ends with `_faults` returns a list of `Reason`, a verdict with a sentence. A property that is
-missing in the record is a reason too.
+Each function whose name ends with `_faults` returns a list of `Reason`. A `Reason` is a verdict with a sentence. If the
+record lacks a property, the list contains a reason too.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,9 @@ class ExpectedConfiguration:
 
     devices: the number of GPUs.
     model: a part of each GPU's name.
-    link_class, peer_access, hops: of every pair of GPUs, such as "NV18", True and 1 (a direct link).
+    link_class: the link class of every pair of GPUs, such as "NV18".
+    peer_access: whether every pair of GPUs has peer access.
+    hops: the number of hops between every pair of GPUs; 1 is a direct link.
     exclusive: no other process uses a node during a job.
     state: properties of each GPU, such as {"ecc": "on"}.
     equal: names of properties that are the same on all GPUs, such as "vbios".
@@ -39,7 +41,7 @@ class ExpectedConfiguration:
 
     @classmethod
     def of(cls, partition):
-        """The configuration that a ReFrame partition specifies in its devices and extras."""
+        """Reads the expected configuration from the devices and extras of a ReFrame partition."""
         gpus = partition.select_devices("gpu")
         names = ("link_class", "peer_access", "hops", "exclusive")
         extras = {name: partition.extras.get(name) for name in names}
@@ -51,7 +53,7 @@ class ExpectedConfiguration:
 
 
 def device_faults(record, expected):
-    """Reasons for missing GPUs, and for GPUs of another model."""
+    """Reasons against PASS: missing GPUs, or GPUs of another model."""
     devices = record["devices"]
     if expected.devices is None:
         return missing(
@@ -71,14 +73,14 @@ def device_faults(record, expected):
 
 
 def gpu_faults(record, expected):
-    """Reasons for missing GPUs, GPUs of another model, and unexpected connections."""
+    """Reasons against PASS: missing GPUs, GPUs of another model, or unexpected connections."""
     return device_faults(record, expected) + path_faults(record, expected)
 
 
 def no_pairs_reason(testcase, expected):
-    """A sentence if a node of the expected configuration has no pair of GPUs for a test case; "" if it has pairs.
+    """Why a node of the expected configuration has no pair of GPUs for a test case; "" if the node has pairs.
 
-    The sentence continues the name of the partition.
+    The text continues a sentence that begins with the name of the partition.
     """
     if "host" in testcase or "local" in testcase:
         return ""
@@ -90,21 +92,21 @@ def no_pairs_reason(testcase, expected):
 
 
 def run_faults(record, check):
-    """The reason if another check than `check` requested the record."""
+    """The reason against PASS, if the record was not written for the check `check`."""
     if record["asked_by"] in (None, check):
         return []
     return missing(f"the record belongs to the check {record['asked_by']}, not to {check}")
 
 
 def exclusive_faults(record, expected):
-    """Reasons if other processes used an exclusive node."""
+    """Reasons against PASS: other processes used a node that must be exclusive."""
     # only the programs of this suite poll other processes
     polled = record["program"] in PROGRAMS and record["backend"] in ("cuda", "host", "mpi")
     return disturbed(*not_exclusive(record)) if expected.exclusive and polled else []
 
 
 def rank_faults(record, nodes, ranks):
-    """INCOMPLETE reasons if the record does not contain exactly `nodes` nodes with `ranks` ranks each; otherwise []."""
+    """INCOMPLETE reasons: the record does not contain `nodes` nodes with `ranks` ranks each."""
     rank_nodes = [device["node"] for device in record["devices"]]
     reasons = []
     if len(rank_nodes) != nodes * ranks:
@@ -121,7 +123,7 @@ def rank_faults(record, nodes, ranks):
 def pairs_faults(record, pairs, ranks):
     """An INCOMPLETE reason for each test case that did not use `pairs` concurrent pairs of ranks.
 
-    ranks: the number of ranks per node. It is the number of pairs of a result without the field "pairs".
+    ranks: the number of ranks per node. A result without the field "pairs" used all of these ranks.
     """
     measured = dict.fromkeys((result["testcase"], result.get("pairs", ranks)) for result in record["results"])
     wrong = [(testcase, number) for testcase, number in measured if number != pairs]
@@ -131,7 +133,10 @@ def pairs_faults(record, pairs, ranks):
 
 
 def version_faults(record, libraries):
-    """Reasons for the names in `libraries` that MPI has not loaded, according to the record's versions."""
+    """INCOMPLETE reasons: MPI has not loaded some of the libraries that the partition specifies.
+
+    libraries: the expected libraries, such as ["GDRCopy"].
+    """
     return missing(
         *(
             f"the partition specifies {name}, and the MPI of {record['host']['name']} has not loaded it: load its"
@@ -143,7 +148,7 @@ def version_faults(record, libraries):
 
 
 def transport_faults(record, expected):
-    """Reasons for pairs between nodes that did not use the transport `expected`."""
+    """Reasons against PASS: pairs between nodes that used another transport than `expected`."""
     return [
         reason
         for result in record["results"]
@@ -156,7 +161,10 @@ def transport_faults(record, expected):
 
 
 def transports_between_nodes(result):
-    """[(pair, transport)] of pairs between nodes; [("all", transport)] if the cells are in a separate file."""
+    """[(pair, transport)] of all pairs between nodes.
+
+    If the cells are in a separate file, the result has one entry ("all", transport) per summary of the link class NET.
+    """
     external = ExternalCells.of(result)
     if external is not None:
         classes = external.summaries
@@ -170,17 +178,17 @@ def transports_between_nodes(result):
 
 
 def engine_faults(results, engine):
-    """Reasons for results that were not measured by the library `engine`; None accepts any library."""
+    """INCOMPLETE reasons: results that another library than `engine` measured. None accepts any library."""
     others = [one for one in results if engine not in (None, one["engine"])]
     return missing(*(f"{result_name(one)} was measured by {one['engine']}, not by {engine}" for one in others))
 
 
 def nccl_faults(record, transport=None, network=None, direct=False):
-    """Reasons if NCCL did not connect its ranks as specified.
+    """Reasons against PASS: NCCL did not connect its ranks as the partition specifies.
 
-    transport: inside a node, such as "P2P"; None for any.
-    network: between nodes, such as "IB"; None for any.
-    direct: whether the network must read and write GPU memory (GPUDirect).
+    transport: the expected transport inside a node, such as "P2P"; None for any.
+    network: the expected network between nodes, such as "IB"; None for any.
+    direct: whether the network must access GPU memory directly (GPUDirect).
     """
     software = record["software"]
     found = [word for word in software.get("NCCL transports", "").split(", ") if word]
@@ -208,7 +216,7 @@ def nccl_faults(record, transport=None, network=None, direct=False):
 
 
 def path_faults(record, expected):
-    """A reason for each pair of devices with an unexpected link class, peer access or number of hops."""
+    """A reason against PASS for each pair of devices with an unexpected link class, peer access or number of hops."""
     topology = record["topology"]
     compared = {
         "link class": (topology["link_class"], expected.link_class),
@@ -230,7 +238,7 @@ def path_faults(record, expected):
 
 
 def as_text(value):
-    """A value of the topology as text: True as "on", False as "off", None and "" as "unknown"."""
+    """A value of the topology as text: "on" for True, "off" for False, and "unknown" for None and ""."""
     if value is None or value == "":
         return "unknown"
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)

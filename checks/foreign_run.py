@@ -1,4 +1,4 @@
-"""The base class of checks of foreign programs. A check converts the program's output to a record."""
+"""The base class of checks of foreign programs. A check converts the output of the program to a record."""
 
 import json
 from pathlib import Path
@@ -10,10 +10,10 @@ from .p2p import p2p_matrix_run
 
 
 class foreign_run(p2p_matrix_run, special=True):
-    """A test of a foreign program. A script prints the program's output with a prefix."""
+    """A test of a foreign program. A script starts the program, and prints its output with a prefix."""
 
     def read_output(self):
-        """Reads the output in `self.text`. Returns (content of the record, sentences about missing output)."""
+        """Parses the output in `self.text`. Returns (content of the record, sentences about missing output)."""
         raise NotImplementedError
 
     def result_faults(self):

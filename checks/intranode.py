@@ -37,12 +37,15 @@ SUITES = {"smoke": SMOKE, "quick": QUICK, "visibility": VISIBILITY}
 
 
 def is_link_limited(testcase):
-    """Whether a link limits the measured value of a test case, so that extras['limits'] apply."""
+    """Whether a link limits the values of a test case. If so, extras['limits'] apply to the test case."""
     return not has_own_size(testcase) and not testcase.endswith("_peer_off")
 
 
 def limit_options(limits):
-    """The program's option --limit for {link class: GB/s of one direction}; [] without limits."""
+    """The option --limit of the program; [] without limits.
+
+    limits: {link class: GB/s of one direction}.
+    """
     values = ",".join(f"{link_class}={rate}" for link_class, rate in limits.items())
     return ["--limit", values] if values else []
 
@@ -51,8 +54,8 @@ def limit_options(limits):
 class intranode_p2p(p2p_matrix_case):
     """Measures one matrix between the GPUs of a node, or between the GPUs and host memory.
 
-    On a partition without GPUs, some test cases run between pinned threads. The endpoints are then cpu0, cpu1, …, in
-    any number.
+    On a partition without GPUs, some test cases run between pinned threads. The endpoints are then cpu0, cpu1, and so
+    on, in any number.
     """
 
     testcase = parameter(DEVICE_TESTCASES, loggable=True)
@@ -82,12 +85,12 @@ class intranode_p2p(p2p_matrix_case):
         return gpu_faults(self.record, self.expected) if self.on_gpus else []
 
     def program_opts(self):
-        """The options of the program, with extras['limits'] if a link limits the test case."""
+        """The options of the program. If a link limits the test case, the options contain extras['limits']."""
         limits = self.current_partition.extras.get("limits", {}) if is_link_limited(self.testcase) else {}
         return [*super().program_opts(), *limit_options(limits)]
 
     def axes(self):
-        """The required labels of rows and columns; None for host memory, which may have any labels."""
+        """The required labels of rows and columns. None allows any labels, because host memory may have any labels."""
         devices = endpoints(self.record, self.testcase)
         labels = {"device": devices, "host": None, "local": ["local"], "all": ["all"]}
         return labels[TESTCASES[self.testcase]["rows"]], labels[TESTCASES[self.testcase]["columns"]]
@@ -95,10 +98,10 @@ class intranode_p2p(p2p_matrix_case):
 
 @rfm.simple_test
 class process_p2p(p2p_matrix_case):
-    """Measures one matrix between the GPUs of a node with one process per GPU, as most applications use GPUs.
+    """Measures one matrix between the GPUs of a node, with one process per GPU. Most applications use GPUs in this way.
 
-    The processes share memory by file descriptors or CUDA IPC. The record contains the method. The values equal the
-    values of a single process, so both have the same references.
+    The processes share memory by file descriptors or CUDA IPC. The record contains the method. A single process
+    measures the same values, so both methods have the same references.
     """
 
     testcase = parameter(
@@ -127,7 +130,7 @@ class process_p2p(p2p_matrix_case):
         return "mpi"
 
     def machine_faults(self):
-        """Reasons for missing ranks. If no rank is missing, reasons for missing GPUs and unexpected connections."""
+        """Reasons against PASS: missing ranks. If all ranks ran: missing GPUs, or unexpected connections."""
         return rank_faults(self.record, 1, self.num_tasks) or gpu_faults(self.record, self.expected)
 
 

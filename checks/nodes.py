@@ -1,4 +1,7 @@
-"""The nodes of a sweep, and their states. $LINKMATRIX_NODES names the nodes, or requests all nodes of the scheduler."""
+"""The nodes of a sweep, and their states.
+
+$LINKMATRIX_NODES contains the names of the nodes. The value `all` means all nodes that the scheduler reports.
+"""
 
 import os
 import socket
@@ -22,7 +25,7 @@ first_answers = {}  # {partition: its first node states}
 
 
 def node_states(partition):
-    """{node: reason why the node accepts no job now, "" if it accepts jobs} of a partition; None if unknown."""
+    """The nodes of a partition: {node: why the node accepts no job now, or ""}; None if the nodes are unknown."""
     asked, answer = answers.get(partition.fullname, (None, None))
     if asked is None or time.monotonic() - asked > MOST_AGE:
         answer = ask(partition)
@@ -31,14 +34,17 @@ def node_states(partition):
 
 
 def first_node_states(partition):
-    """The first result of `node_states`, because a session and its tests must use the same number of nodes."""
+    """The first result of `node_states` in this process. A session and its tests must use the same number of nodes."""
     if partition.fullname not in first_answers:
         first_answers[partition.fullname] = node_states(partition)
     return first_answers[partition.fullname]
 
 
 def ask(partition):
-    """Asks the scheduler for `node_states`. Without a scheduler, this machine is the only node of the partition."""
+    """Asks the scheduler about the nodes of a partition. Returns the same as `node_states`.
+
+    Without a scheduler, this machine is the only node of the partition.
+    """
     scheduler = scheduler_of(partition)
     if scheduler == "local":
         return {short(socket.gethostname()): ""}
@@ -53,15 +59,15 @@ def ask(partition):
 
 
 def scheduler_of(partition):
-    """ReFrame's name of a partition's scheduler, without the prefix of extended schedulers."""
+    """ReFrame's name of a partition's scheduler, such as "slurm", also if the scheduler is extended."""
     return reframe_ext.reframe_name(partition.scheduler.registered_name)
 
 
 def requested_nodes():
-    """The node names in $LINKMATRIX_NODES, for the parameter of a check.
+    """The node names in $LINKMATRIX_NODES. Each name is a parameter value of the check.
 
-    A malformed list is returned as one name, and the test of this name fails. If this function raised an error, ReFrame
-    would skip the check with a warning only.
+    If the list is malformed, the function returns the text as the only name, and the test of this name fails. If the
+    function raised an error instead, ReFrame would skip the check with a warning only.
     """
     text = os.environ.get(VARIABLE, "").strip()
     if text == nodes.ALL:
@@ -79,9 +85,10 @@ def every_partition():
 
 
 def unknown_partitions():
-    """The partitions without known nodes, because the scheduler does not answer or reports no nodes.
+    """The partitions whose nodes are unknown: the scheduler does not answer, or reports no nodes.
 
-    With a reservation, an empty list of nodes is known: the reservation contains no node of the partition.
+    If the job options contain a reservation, an empty list of nodes is a valid answer: the reservation contains no node
+    of the partition.
     """
     is_reserved = any(option.startswith("--reservation") for option in job_options(sys.argv[1:]))
     states = [(partition, node_states(partition)) for partition in every_partition()]
@@ -89,12 +96,13 @@ def unknown_partitions():
 
 
 def sweeping_partitions(node):
-    """The names of the partitions for the test of a node.
+    """The names of the partitions in which a test of this node may run.
 
-    * Of several partitions with the node, one is chosen: first where the node accepts jobs, then with GPUs.
-    * Partitions with unknown nodes are added, except if LINKMATRIX_NODES is `all`.
-    * If no partition is found, the result is all partitions.
-    * For the node name `all`, the result is the partitions with unknown nodes.
+    * If several partitions contain the node, one partition is chosen. A partition in which the node accepts jobs is
+      preferred, then a partition with GPUs.
+    * Partitions with unknown nodes are added, unless LINKMATRIX_NODES is `all`.
+    * If no partition is found, all partitions are returned.
+    * For the node name `all`, the partitions with unknown nodes are returned.
     """
     every = every_partition()
     if node == nodes.ALL:
@@ -107,7 +115,10 @@ def sweeping_partitions(node):
 
 
 def unknown_node_reason(node, partition):
-    """A sentence if a node name is malformed or the partition lacks the node; "" if the node may exist."""
+    """A sentence if a node name is malformed, or if the partition has no such node; "" otherwise.
+
+    If the nodes of the partition are unknown, the node is accepted.
+    """
     known = node_states(partition)
     if node == nodes.ALL:
         return f"the nodes of {partition.fullname} are unknown: name them in {VARIABLE}, or with --nodes"
@@ -121,13 +132,16 @@ def unknown_node_reason(node, partition):
 
 
 def scheduler_name(node, partition):
-    """The scheduler's name of a node, which may be short (n1) or long (n1.cluster.example)."""
+    """The name that the scheduler uses for a node: short (n1) or long (n1.cluster.example)."""
     known = node_states(partition) or {}
     return node if node in known else next((name for name in known if short(name) == short(node)), node)
 
 
 def unavailable_reason(node, partition, ask_again=False):
-    """The scheduler's reason why a node accepts no job now; "" if it accepts jobs. ask_again: ignore stored answers."""
+    """The scheduler's reason why a node accepts no job now; "" if the node accepts jobs.
+
+    ask_again: ask the scheduler, even if a stored answer is recent.
+    """
     if ask_again:
         answers.pop(partition.fullname, None)
     known = node_states(partition) or {}
@@ -135,5 +149,8 @@ def unavailable_reason(node, partition, ask_again=False):
 
 
 def is_out_of_service(why, partition):
-    """Whether an administrator has taken a node out of service. why: the result of `unavailable_reason`."""
+    """Whether an administrator has taken a node out of service.
+
+    why: the reason from `unavailable_reason`.
+    """
     return nodes.is_out_of_service(scheduler_of(partition), why)

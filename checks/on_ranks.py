@@ -7,7 +7,7 @@ from .expect import rank_faults
 
 
 class OnRanks(rfm.RegressionTestPlugin):
-    """Ranks in host memory on one or several nodes, started by the partition's launcher."""
+    """The base class of checks with ranks in host memory, on one or several nodes."""
 
     #: The number of ranks per node.
     #: :default: 0: the number of GPUs of the node, at least 2
@@ -26,5 +26,5 @@ class OnRanks(rfm.RegressionTestPlugin):
             self.add_variant(f"{self.nodes}-nodes")
 
     def machine_faults(self):
-        """Reasons for missing or misplaced ranks."""
+        """Reasons against PASS: missing or misplaced ranks."""
         return rank_faults(self.record, self.nodes, self.num_tasks_per_node)

@@ -29,10 +29,10 @@ from .variables import matrix_figures
 
 
 class p2p_matrix_run(session_test, special=True):
-    """A test that runs `program` and judges its record.
+    """A test that runs `program` and judges the record of the program.
 
-    A check declares the options of the program and the required content of the record. ReFrame copies `record.json` to
-    the output directory.
+    A check declares the options of the program, and the required content of the record. ReFrame copies `record.json` to
+    the output folder.
     """
 
     #: Further options of the program, e.g. ``-S intranode_p2p.extra_opts=--samples,15``. The program refuses options
@@ -95,31 +95,31 @@ class p2p_matrix_run(session_test, special=True):
             raise ReframeError(str(error)) from None
 
     def request_gpus(self, least):
-        """Requests all GPUs of each node. Skips the test if nodes have fewer than `least` GPUs."""
+        """Requests all GPUs of each node. Skips the test if a node has fewer than `least` GPUs."""
         found = self.num_gpus_per_node = self.expected.devices
         needed = f"has {units.counted(found, 'GPU')}, and the test needs {least}"
         self.skip_partition(found is not None and found < least, needed, too_small=True)
 
     def choose_backend(self):
-        """Sets `on_gpus` if the partition has GPUs. Skips the test if the environment has no CUDA for these GPUs."""
+        """Sets `on_gpus` if the partition has GPUs. Skips the test if the environment has no CUDA for the GPUs."""
         self.on_gpus = "gpu" in self.current_partition.features
         lacks = self.on_gpus and "cuda" not in self.current_environ.features
         self.skip_partition(lacks, f"has GPUs, and the environment {self.current_environ.name} has no CUDA")
 
     def require_pairs(self):
-        """Requests all GPUs of a node. Skips the test if nodes have no pair of GPUs for the test case."""
+        """Requests all GPUs of a node. Skips the test if a node has no pair of GPUs that the test case can measure."""
         self.request_gpus(1)
         why = no_pairs_reason(self.testcase, self.expected)
         self.skip_partition(why, why, too_small=True)
 
     def add_variant(self, word):
-        """Adds a word to the variant, and to the name of the table of references."""
+        """Appends a word to `reference_variant`, and to the name of the table of references."""
         self.reference_variant += f"@{word}"
         if self.reference_name:
             self.reference_name += f"@{word}"
 
     def job_request(self):
-        """The program, options and resources of this test."""
+        """The request of this test: its program, options and resources."""
         testcase, memory = self.shared_testcase(), ("--memory", "device") if self.memory == "device" else ()
         return replace(
             super().job_request(),
@@ -141,36 +141,36 @@ class p2p_matrix_run(session_test, special=True):
         )
 
     def ignore_opts(self):
-        """The program's option for processes that the partition ignores; () for a foreign program."""
+        """The program's option --ignore-processes, if the partition ignores processes; () for a foreign program."""
         if not self.ignored or self.program not in PROGRAMS:
             return ()
         return ("--ignore-processes", shlex.quote(",".join(self.ignored)))
 
     def idle_opts(self):
-        """The program's options for `wait_idle` and `refuse_busy`; () for a foreign program."""
+        """The program's options --wait-idle and --refuse-busy; () for a foreign program."""
         if not self.shared_testcase() or self.program not in PROGRAMS:
             return ()
         wait = ("--wait-idle", f"{self.wait_idle:g}") if self.wait_idle else ()
         return (*wait, *(["--refuse-busy"] if self.refuse_busy else []))
 
     def short_opts(self):
-        """The program's option for the session's `short_samples`, if the test supports short samples."""
+        """The program's option --short-samples, if the test supports short samples; () otherwise."""
         number = self.session_class.short_samples
         measures = self.program == "p2p_matrix" and self.shared_testcase()
         supports = measures and {"--sweep", "matchings"}.isdisjoint(self.program_opts())
         return ("--short-samples", str(number)) if number and supports else ()
 
     def program_references(self, testcase):
-        """The references for the program, as lines; () if an option changes the measurement."""
+        """The lines of references for the program; () if an option changes the measurement."""
         options = {word.partition("=")[0] for word in (*self.program_opts(), *self.extra_opts)}
         return () if options & tables.OTHERS else self.testcase_references(testcase)
 
     def testcase_references(self, testcase):
-        """The references of a test case, as `tables.program_references` returns them."""
+        """The lines of references of a test case, in the format of `tables.program_references`."""
         return ()
 
     def environment_of_ranks(self):
-        """The environment variables of this test's ranks, as NAME=VALUE, in addition to the variables of the job."""
+        """The environment variables that only this test's ranks get, as NAME=VALUE."""
         return ()
 
     def shared_testcase(self):
@@ -184,11 +184,11 @@ class p2p_matrix_run(session_test, special=True):
         super().copy_result(stage, number, sharing, asked_by)
 
     def requested_size(self):
-        """The value of --size; None if the test requests no size."""
+        """The value of the program's option --size; None if the test requests no size."""
         return None
 
     def program_opts(self):
-        """The options of the program, without the options for test case and size."""
+        """The options of the program, except test case and size."""
         raise NotImplementedError
 
     @run_before("run")
@@ -197,7 +197,10 @@ class p2p_matrix_run(session_test, special=True):
 
     @run_before("sanity")
     def skip_unsupported(self):
-        """Skips a test that the MPI does not support. The skipped test is INCOMPLETE unless the manifest allows it."""
+        """Skips the test if the MPI library does not support the test case.
+
+        If the manifest does not leave out the test, the skipped test is INCOMPLETE.
+        """
         reason = "" if self.is_dry_run() else endings.unsupported_reason(self.outputs()[1])
         self.skip_if(bool(reason), reason)
 
@@ -210,7 +213,7 @@ class p2p_matrix_run(session_test, special=True):
         return self.conclude([*missing(*self.job_errors()), *reasons], self.record, self.all_references())
 
     def result_faults(self):
-        """Reasons in the program's output: from its last line, from standard error, or because output is missing."""
+        """Reasons against PASS in the output of the program: output is missing, or the program reports an error."""
         self.text, errors = self.outputs()
         if self.text is None:
             return missing(self.report_no_output())
@@ -219,7 +222,7 @@ class p2p_matrix_run(session_test, special=True):
         return missing(*endings.sentences(self.job.state, errors, self.text, self.stagedir, self.program))
 
     def record_faults(self):
-        """Reads the record. Returns reasons for missing results and differences from the expected configuration."""
+        """Reads the record. Returns reasons against PASS: missing results, or an unexpected configuration."""
         if endings.usage_error(self.outputs()[1], self.text):
             return []
         if self.process_not_started or (self.sharing > 1 and not Path("record.json").exists()):
@@ -237,7 +240,7 @@ class p2p_matrix_run(session_test, special=True):
         return reasons + exclusive_faults(self.record, self.expected)
 
     def record_has_result(self):
-        """Whether the record explains the end of the program. If not, the output of the job contains the cause."""
+        """Whether the record explains how the program ended. If not, the output of the job contains the cause."""
         if self.record is None or endings.causes(self.job.state, self.outputs()[1], self.stagedir):
             return False
         if (self.record["error"] or "").startswith(BY_SIGNAL):
@@ -245,7 +248,10 @@ class p2p_matrix_run(session_test, special=True):
         return self.text.rstrip().endswith(f"Result: {self.record['result']}")
 
     def all_references(self):
-        """The references in the partition's `reference_file`, by default in all files; None if a file is unreadable."""
+        """The references in the partition's `reference_file`. The default is all files of references.
+
+        Returns None if a file is unreadable.
+        """
         folder, file = os.environ["RFM_REFERENCE_PREFIX"], self.current_partition.extras.get("reference_file", "")
         try:
             return tables.loaded(os.path.join(folder, file) if file else folder)
@@ -253,18 +259,18 @@ class p2p_matrix_run(session_test, special=True):
             return None
 
     def node_faults(self):
-        """The reason if the test ran on another node than requested."""
+        """The reason against PASS, if the test ran on another node than the requested node."""
         ran, wanted = self.record["host"]["name"], self.on
         if not wanted or short(ran) == short(wanted):
             return []
         return missing(f"the test should run on {wanted} but ran on {ran}")
 
     def faults(self):
-        """A `Reason` for each missing result and each difference from the expected configuration."""
+        """Reasons against PASS: missing results, or an unexpected configuration."""
         raise NotImplementedError
 
     def judged_results(self):
-        """[(result of the record, its `MatrixVerdict`)]; empty if nothing was judged."""
+        """[(result in the record, its `MatrixVerdict`)]; [] if no result was judged."""
         if self.verdict.evaluation is None:
             return []
         return list(zip(self.record["results"], self.verdict.evaluation.matrices, strict=True))
@@ -284,8 +290,9 @@ class p2p_matrix_run(session_test, special=True):
     def publish(self):
         """Sets ReFrame's performance variables and their references.
 
-        With `require_reference`, ReFrame fails a variable without a reference. The judge decides whether references
-        are missing, so variables lack a reference only in a NOT JUDGED test.
+        If `require_reference` is set, ReFrame fails a variable without a reference. The judge has already decided
+        whether references are missing. Variables therefore lack a reference only in a NOT JUDGED test. In other tests,
+        a variable that needs no reference gets a reference without limits.
         """
         if self.is_dry_run():
             return

@@ -270,7 +270,7 @@ class Squeue(Slurm, SqueueJobScheduler):
     """Slurm without accounting. The controller reports the states of all jobs."""
 
     def poll(self, *jobs: Job | None) -> None:
-        """Updates the states of jobs from the controller. Leaves out new jobs, because squeue reports a new job late."""
+        """Updates the states of jobs from the controller. Leaves out new jobs, which squeue reports late."""
         now = time.time()
         known = [job for job in jobs if job is not None and now - job.submit_time >= self.SQUEUE_DELAY]
         self.update_from_controller(known, "the scheduler squeue uses no accounting", now)

@@ -1,4 +1,4 @@
-"""The words of a suite. `linkmatrix run` checks a suite before ReFrame starts, so this module does not import ReFrame."""
+"""The words of a suite. This module does not import ReFrame: `linkmatrix run` checks suites before ReFrame starts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LIST = "reframe -C config/settings.py -c checks -R -l"  # lists the tests
 
 
 def matching_words(check: str, testcase: str, tags: Iterable[str], code: str) -> set[str]:
-    """The words of a suite that select a test: its class, test case, ``CLASS.TESTCASE``, tags, ``/HASH`` and ``all``."""
+    """The words of a suite that select a test: class, test case, ``CLASS.TESTCASE``, tags, ``/HASH`` and ``all``."""
     names = (testcase, f"{check}.{testcase}") if testcase else ()
     return {check, *names, *tags, f"/{code}", "all"}
 
