@@ -96,7 +96,7 @@ OTHERS = "pid 9 ran"
             "gpu2->gpu5 356.40 GB/s is 5.0 % worse than its link class, each value relative to its reference",
         ),
         (
-            "in_part",
+            "partial_total",
             {},
             "gpu2->gpu5 was measured only partly, because an endpoint was lost: a partial total has no reference",
         ),

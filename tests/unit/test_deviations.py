@@ -9,9 +9,9 @@ from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.locate import deviations
 from linkmatrix.locate.deviations import (
     Deviations,
+    as_upper_tolerance,
     class_deviations,
     classes_of,
-    downwards,
     reference_deviations,
     remeasured_deviations,
     with_joint_limits,
@@ -25,7 +25,7 @@ from tests.tools.rank_records import of_ranks
 
 @pytest.mark.parametrize("fraction", [0.0, 0.02, 0.5, 0.99])
 def test_a_fraction_up_is_as_far_as_one_down_in_logarithms(fraction):
-    assert math.log1p(downwards(fraction)) == pytest.approx(-math.log1p(-fraction))
+    assert math.log1p(as_upper_tolerance(fraction)) == pytest.approx(-math.log1p(-fraction))
 
 
 def again(row, column, before, after):
@@ -65,7 +65,7 @@ def together(make_record, limit=0.03, drift=0.0, noise=0.0005, inside=1, nodes=N
     chance = np.random.default_rng(5)
     sigma = np.where(np.array([name == "NODE" for name in names.classes])[layout.classes], inside * noise, noise)
     deviation = np.where(layout.classes >= 0, chance.normal(-drift, sigma), np.nan)
-    alone = np.where(layout.classes >= 0, downwards(limit), np.nan)
+    alone = np.where(layout.classes >= 0, as_upper_tolerance(limit), np.nan)
     found = with_joint_limits(record, result, Deviations(layout.classes, deviation, alone, sigma=alone), names.classes)
     applies = layout.classes >= 0
     assert found.sigma[applies] == pytest.approx(found.joint_limit[applies] / sigma_limit(applies.sum()))
@@ -74,7 +74,7 @@ def together(make_record, limit=0.03, drift=0.0, noise=0.0005, inside=1, nodes=N
 
 def test_a_part_is_held_against_the_noise_of_its_like_where_that_is_less_than_a_tolerance(make_record):
     (net,), alone = together(make_record)
-    assert net == pytest.approx(downwards(LEAST_GROUP_DEVIATION), abs=1e-3) and net < alone
+    assert net == pytest.approx(as_upper_tolerance(LEAST_GROUP_DEVIATION), abs=1e-3) and net < alone
     (noisy,), _ = together(make_record, noise=0.02)
     assert noisy == [alone], "of noise that is as much as its tolerance, that is all that is allowed"
 
@@ -102,8 +102,8 @@ def test_cells_over_processors_vary_by_themselves_and_keep_their_tolerances(make
 @pytest.mark.parametrize(
     ("unit", "reference", "limit"),
     [
-        ("GB/s", Reference(400.0, -0.02, 0.5, "GB/s"), downwards(0.02)),
-        ("GB/s", Reference(400.0, None, 0.5, "GB/s"), downwards(0.99)),
+        ("GB/s", Reference(400.0, -0.02, 0.5, "GB/s"), as_upper_tolerance(0.02)),
+        ("GB/s", Reference(400.0, None, 0.5, "GB/s"), as_upper_tolerance(0.99)),
         ("us", Reference(400.0, -0.5, 0.25, "us"), 0.25),
     ],
 )

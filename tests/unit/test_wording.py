@@ -124,8 +124,8 @@ def test_of_sums_of_both_directions_no_side_of_a_device_is_known():
 
 def test_what_else_has_the_same_cells_is_said_with_what_would_tell():
     alike = (("node", 1), ("node_pair", (0, 1)), ("class", 1), ("rail", 1))
-    assert sentences.or_else(finding("nic", 2), NAMES) == ""
-    assert sentences.or_else(finding("nic", 2, alike=alike), NAMES) == (
+    assert sentences.equivalent_causes(finding("nic", 2), NAMES) == ""
+    assert sentences.equivalent_causes(finding("nic", 2, alike=alike), NAMES) == (
         ". The same cells also fit: n8 (the node: its NICs, PCIe and uplink);"
         " nodes n7 and n8 (the path between the two nodes); NET (what they share: driver, BIOS, clocks, throttling)"
         "; 1 more. To distinguish: measure with a third node: the node that is slow with it is at fault"

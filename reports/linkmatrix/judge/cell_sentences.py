@@ -71,7 +71,10 @@ def no_reference(cell: Cell) -> str:
 
 
 def no_table(cell: Cell) -> str:
-    """A sentence about a cell without a table: the partition names no table, or the table lacks the test case."""
+    """A sentence about a cell without a reference, because no table applies.
+
+    The partition names no table, or the table lacks the test case.
+    """
     return f"{name(cell.pair)} has no reference"
 
 
@@ -95,12 +98,15 @@ def path_changed(cell: Cell) -> str:
 
 
 def path_unknown(cell: Cell) -> str:
-    """A sentence about a cell for which the run found no link class, with the class in the references."""
+    """A sentence about a cell for which the run found no link class. It contains the class in the references."""
     return f"{name(cell.pair)} {quantity(cell.value, cell.unit)}: path unknown: adopted {cell.adopted_class}"
 
 
 def off_reference(cell: Cell) -> str:
-    """ "gpu2->gpu5 356.40 GB/s is 10.0 % under its reference 396.00 GB/s (allowed: 2.0 % under)"."""
+    """A sentence about a value outside its tolerance.
+
+    Example: "gpu2->gpu5 356.40 GB/s is 10.0 % under its reference 396.00 GB/s (allowed: 2.0 % under)".
+    """
     reference = cell.reference
     assert reference is not None
     under = cell.value < reference.value
@@ -176,7 +182,7 @@ def straggling(cell: Cell) -> str:
     return f"{value} is {100 * cell.lag:.1f} % worse than its link class, each value relative to its reference"
 
 
-def in_part(cell: Cell) -> str:
+def partial_total(cell: Cell) -> str:
     """A sentence about a cell that is a total over several endpoints, one of which was lost."""
     why = "an endpoint was lost: a partial total has no reference"
     return f"{name(cell.pair)} was measured only partly, because {why}"
@@ -215,7 +221,7 @@ def is_reproduced(one: Mapping[str, Any]) -> bool:
 
 
 def controls(result: Result) -> str:
-    """The changes of the control cells: "4 control cells: gpu0->gpu2 +0.1 %, …: unchanged"."""
+    """The changes of the control cells as text: "4 control cells: gpu0->gpu2 +0.1 %, …: unchanged"."""
     cells = result["controls"]
     changes = [f"{one['row']}->{one['column']} {100 * (one['after'] / one['before'] - 1):+.1f} %" for one in cells]
     verdict = "unchanged"

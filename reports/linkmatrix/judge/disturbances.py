@@ -39,8 +39,8 @@ class Disturbances:
 
     entries: in the order of the record.
     nodes_of: returns the nodes of a row or column.
-    no_memory: {row or column: sentence} of the devices whose memory other processes hold. No cell of such a device
-        could be measured.
+    no_memory: {row or column: sentence}, for devices whose memory other processes occupied. The cells of these devices
+    could not be measured.
     """
 
     entries: Sequence[Disturbance] = ()
@@ -60,13 +60,13 @@ class Disturbances:
         if not self.entries:
             return np.zeros(block.classes.shape, dtype=bool)
         nodes = self.nodes
-        return touching(matrix, block, lambda label: any(node in nodes for node in self.nodes_of(label)))
+        return cells_at(matrix, block, lambda label: any(node in nodes for node in self.nodes_of(label)))
 
     def without_memory(self, matrix: Matrix, block: Block) -> np.ndarray:
-        """True for the cells of a block with an endpoint whose memory other processes hold; rows × columns."""
+        """True for the cells of a block with an endpoint whose memory other processes occupied; rows × columns."""
         if not self.no_memory:
             return np.zeros(block.classes.shape, dtype=bool)
-        return touching(matrix, block, lambda label: label in self.no_memory)
+        return cells_at(matrix, block, lambda label: label in self.no_memory)
 
     def sentence(self, row: str, column: str) -> str:
         """The sentence about the disturbance of a cell; "" for an undisturbed cell.
@@ -79,11 +79,11 @@ class Disturbances:
         return next(iter([*at_ends, *(one.sentence for one in on_nodes)]), "")
 
     def memory_sentence(self, row: str, column: str) -> str:
-        """The sentence about the process that holds the memory of a cell's endpoint; "" if no process holds it."""
+        """The sentence about the process that occupied the memory of a cell's endpoint; "" without this process."""
         return next((self.no_memory[label] for label in (row, column) if label in self.no_memory), "")
 
 
-def touching(matrix: Matrix, block: Block, chosen: Callable[[str], bool]) -> np.ndarray:
+def cells_at(matrix: Matrix, block: Block, chosen: Callable[[str], bool]) -> np.ndarray:
     """True for the cells of a block whose row label or column label is chosen; rows × columns.
 
     chosen: returns whether a label is chosen.
@@ -95,7 +95,10 @@ def touching(matrix: Matrix, block: Block, chosen: Callable[[str], bool]) -> np.
 
 
 def disturbances(record: Mapping[str, Any], result: Result) -> Disturbances:
-    """The disturbances of a result of a checked record. With --simulate-fault: none, because the fault is the cause."""
+    """The disturbances of a result of a checked record.
+
+    None with --simulate-fault, because the simulated fault is the cause of slow cells.
+    """
     others = result.get("others") or {}
     entries, held = [*recorded_disturbances(others)], dict(occupied_memory(record, others))
     if simulated_fault(record) or not (entries or held):
@@ -126,7 +129,7 @@ def participants(result: Result, devices: Sequence[str]) -> dict[str, Sequence[s
 
 
 def recorded_disturbances(others: Others) -> Iterator[Disturbance]:
-    """The disturbances of an entry `others` of a record."""
+    """Yields the disturbances of an entry `others` of a record."""
     for one in others.get("disturbances") or ():
         process = " and ".join(units.first(process_names(others, one)))
         process += "," if process.endswith(UNNAMED) else ""
@@ -169,7 +172,7 @@ def process_name(process: Process) -> str:
 
 
 def occupied_memory(record: Mapping[str, Any], others: Others) -> Iterator[tuple[str, str]]:
-    """Yields (device, sentence) for each device that the run could not use, because other processes hold its memory."""
+    """Yields (device, sentence) for each device that the run could not use: other processes occupied its memory."""
     for one in record.get("lost", ()):
         if one.get("kind") == MEMORY:
             yield one["label"], f"another process holds the memory of {one['label']}: {one['why']}"
@@ -227,6 +230,6 @@ def unique(entries: Iterable[Disturbance]) -> list[str]:
 
 
 def limit_missed(result: Result, sentence: str) -> list[Reason]:
-    """The reason for a value that misses its limit: DISTURBED if other processes disturbed the result, else FAIL."""
+    """The reason for a value that misses its limit: DISTURBED if the result was disturbed, otherwise FAIL."""
     others = disturbance_sentences(result)
     return disturbed(f"{sentence}; {others[0]}") if others else failed(sentence)

@@ -43,7 +43,7 @@ class MatrixVerdict:
     """The verdicts on the cells of a matrix.
 
     unverified: why the data is not verified; "" if the data is verified.
-    missing: {cell with a reference that was not measured: verdict}.
+    missing: {cell: verdict}, for cells that have a reference and were not measured.
     whole: the verdict of each cell; None if the matrix does not fit into memory.
     problem: why the matrix could not be judged; "" if it was judged.
     node: for each row, the index of its node.
@@ -94,7 +94,7 @@ class MatrixVerdict:
 
     @cached_property
     def cells(self) -> Mapping[Pair, CellVerdict]:
-        """{cell: verdict}. If the cells are in a file: only the worst cells."""
+        """{cell: verdict}. If the cells are in a file, only the worst cells are included."""
         if self.problem:
             pair = (self.matrix.rows[0], self.matrix.columns[-1])
             return {pair: CellVerdict(Verdict.INCOMPLETE, self.problem)}
@@ -103,9 +103,9 @@ class MatrixVerdict:
         return dict(self.worst_cells(KEPT)[0])
 
     def worse(self, pair: Pair) -> float | None:
-        """The fraction by which a cell is worse than its reference, or without a reference than its link class.
+        """The fraction by which a cell is worse than its reference; negative: better; None: not measured.
 
-        Negative: better. None: the cell was not measured.
+        Without a reference, the cell is compared with its link class.
         """
         if self.whole is None or not isinstance(self.cells, JudgedCells):
             return None
@@ -124,7 +124,7 @@ class MatrixVerdict:
     def axis_medians(self) -> tuple[list[float], list[float]]:
         """(median deviation of each row, median deviation of each column), as fractions; slow is positive.
 
-        For a matrix in a file, the record contains these medians as values, and they are compared with `level`.
+        For a matrix in a file, the record contains the median value of each axis. This value is compared with `level`.
         """
         if self.whole is not None:
             known = np.where(np.isfinite(self.whole.worse), self.whole.worse, np.nan)
@@ -182,7 +182,7 @@ class MatrixVerdict:
         return lines
 
     def slow_lines(self) -> list[str]:
-        """The slow rows and columns of a matrix in a file, worst first: "all cells of row n17 are 48.0 % low"."""
+        """A line per slow row or column of a matrix in a file, worst first: "all cells of row n17 are 48.0 % low"."""
         word = "high" if self.matrix.unit == "us" else "low"
         lines = []
         names, medians, found = self.matrix.rows, self.axis_medians(), self.cell_counts
@@ -201,7 +201,7 @@ class MatrixVerdict:
     def passed_and_failed(self) -> tuple[set[str], set[str]]:
         """(endpoints with a cell that is PASS or WARN, endpoints with a cell that is FAIL or INCOMPLETE).
 
-        Measured cells without a reference do not count.
+        Cells that only lack a reference do not count.
         """
         good, bad = set(), set()
         if self.whole is not None:
@@ -325,7 +325,7 @@ def judge_matrix(
 def missing_cells(
     matrix: Matrix, expected: Expected, wanted: Mapping[Pair, Any], whole: Judged | None
 ) -> dict[Pair, CellVerdict]:
-    """{pair: INCOMPLETE verdict}, for each wanted pair that the matrix does not contain or that was not measured."""
+    """{pair: INCOMPLETE verdict} of the wanted pairs that the matrix does not contain, or that were not measured."""
     rows, columns = ({label: at for at, label in enumerate(labels)} for labels in (matrix.rows, matrix.columns))
     missing = {}
     for pair in wanted:

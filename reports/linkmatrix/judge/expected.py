@@ -58,9 +58,9 @@ class Comparison(NamedTuple):
     """The references of the cells of a block. All arrays are rows × columns.
 
     value, low, high: value and limits of the reference; NaN without a reference.
-    wrong_unit: True if the reference has another unit than the matrix.
-    worse_path: True if the run found a worse link class than the adopted class.
-    unknown_path: True if the run found no link class, and the adopted class is known.
+    wrong_unit: True if the units of reference and matrix differ.
+    worse_path: True if the link class that the run found is worse than the class in the references.
+    unknown_path: True if the run found no link class, and the references contain a class.
     """
 
     value: np.ndarray
@@ -72,7 +72,7 @@ class Comparison(NamedTuple):
 
 
 def comparison(matrix: Matrix, block: Block, expected: Expected) -> Comparison:
-    """Looks up the references of a block, and compares its link classes with the adopted classes."""
+    """Looks up the references of a block, and compares its link classes with the link classes in the references."""
     value, low, high = (np.full(block.values.shape, np.nan) for _ in range(3))
     wrong_unit = np.zeros(block.values.shape, dtype=bool)
 

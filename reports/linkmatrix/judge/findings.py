@@ -69,7 +69,7 @@ class Share(NamedTuple):
     source: str = ""
 
     def __str__(self) -> str:
-        """As text: "48 to 98 % of typical, 42 to 86 % of the limit"; "" if both are unknown."""
+        """The share as text: "48 to 98 % of typical, 42 to 86 % of the limit"; "" if both are unknown."""
         typical = "the minimum that an operator accepts" if self.minimum else "typical"
         known = ((self.of_typical, typical), (self.of_limit, "the limit"))
         return ", ".join(f"{percents(shares)} of {what}" for shares, what in known if shares is not None)
@@ -120,7 +120,7 @@ def findings(record: Mapping[str, Any], evaluation: Evaluation) -> Iterator[Find
 def make_finding(
     component: str, kind: str, evidence: str, confidence: str, testcase: str = "", weight: float = 0.0, step: str = ""
 ) -> Finding:
-    """A finding. step: the next step; default: the next step of its kind."""
+    """Makes a finding. step: the next step; default: the next step of its kind."""
     next_step = (step or NEXT[kind]).replace("{who}", component)
     return Finding(component, kind, evidence, confidence, next_step, testcase, weight)
 
@@ -128,7 +128,7 @@ def make_finding(
 def class_shares(
     record: Mapping[str, Any], result: Result, matrix: MatrixVerdict, values: TypicalValues | None = None
 ) -> dict[str, Share]:
-    """{link class: its share}, for link classes with a known limit or typical value.
+    """{link class: its share}, for link classes whose limit or typical value is known.
 
     values: the typical values; default: those of config/references.
     """
@@ -186,13 +186,16 @@ def slow_class_findings(record: Mapping[str, Any], result: Result, matrix: Matri
 
 
 def is_single_pair(result: Result) -> bool:
-    """Whether each cell is one copy by a copy engine, in one direction. The copies of other test cases share links."""
+    """Whether each cell is one copy by a copy engine, in one direction.
+
+    In other test cases, several copies share links.
+    """
     ends = ("host_to_device_memcpy_ce", "device_to_host_memcpy_ce", "device_to_device_memcpy_read_ce")
     return result["testcase"] in (*ends, "device_to_device_memcpy_write_ce") and result["transport"] == "direct"
 
 
 def staged_findings(pairs: Sequence[tuple[Result, MatrixVerdict]]) -> Iterator[Finding]:
-    """Yields findings about pairs whose direct copies are slower than copies through host memory.
+    """Yields findings about pairs whose direct copies are slower than their copies through host memory.
 
     The intervals of both medians must not overlap.
     """

@@ -113,7 +113,7 @@ class SlowSamples:
     has_common_cause: bool
 
     def sentence(self, row: int, column: int) -> str:
-        """ "7 of 72 short samples, in 6 of 12 passes, are up to 50 % worse than its usual speed"."""
+        """A clause: "7 of 72 short samples, in 6 of 12 passes, are up to 50 % worse than its usual speed"."""
         slow = f"{self.slow[row, column]} of {self.samples[row, column]}{' short' if self.short else ''} samples"
         passes = f", in {self.slow_passes[row, column]} of {self.passes[row, column]} passes," if self.short else ""
         worst = f"{100 * self.worst[row, column]:.0f} %"

@@ -150,7 +150,7 @@ def node_software(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def node_facts(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yields (node, name of a fact, fact) for the facts of nodes that do not depend on the environment."""
+    """Yields (node, name of a fact, fact), without facts that depend on environment variables or modules."""
     names = list(dict.fromkeys(device["node"] for device in record["devices"]))
     if len(names) == 1 and record["software"].get("driver"):
         yield names[0], "driver", record["software"]["driver"]
@@ -227,7 +227,8 @@ class Links(NamedTuple):
     def from_classes(cls, classes: Sequence[Sequence[str]], at: Mapping[str, int]) -> "Links":
         """The links of some GPUs. If one direction of a pair is unknown, the pair has the class of the other direction.
 
-        classes: link classes of all devices, as in the record. at: {label of a GPU: index in `classes`}.
+        classes: link classes of all devices, as in the record.
+        at: {label of a GPU: index in `classes`}.
         """
         known = {
             (a, b): classes[row][column] or classes[column][row]
@@ -288,7 +289,7 @@ def different_links(links: Links) -> Iterator[ConnectionDifference]:
 
 
 def far_from_adapters(devices: Sequence[Mapping[str, Any]]) -> Iterator[ConnectionDifference]:
-    """Yields GPUs that are farther from their nearest network adapter than the other GPUs from theirs."""
+    """Yields GPUs whose distance to their nearest network adapter is larger than that of the other GPUs."""
     found = {device["label"]: device.get("state", {}).get("nic_class") for device in devices}
     found = {label: name for label, name in found.items() if name in PCI_CLASSES}
     usual, count = Counter(found.values()).most_common(1)[0] if found else ("", 0)

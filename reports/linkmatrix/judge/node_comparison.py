@@ -134,7 +134,7 @@ def differences(figures: Mapping[Key, NodeMedians]) -> list[Difference]:
 def robust_spread(deviations: Sequence[Mapping[str, float]]) -> float:
     """σ of all deviations, estimated from the median of their absolute values.
 
-    deviations: for each key, {node: deviation from the median of the alike nodes, as a fraction}.
+    deviations: one dictionary per key: {node: deviation from the median over the alike nodes, as a fraction}.
     """
     fewest = min(map(len, deviations))
     every = np.abs([off for of in deviations for off in of.values()])
@@ -142,7 +142,7 @@ def robust_spread(deviations: Sequence[Mapping[str, float]]) -> float:
 
 
 def worse_than_median(one: NodeMedians) -> dict[str, float]:
-    """{node: the fraction by which its median is worse than the median of all alike nodes; negative: better}."""
+    """{node: the fraction by which its median is worse than the median over all alike nodes; negative: better}."""
     middle, sign = float(np.median(list(one.medians.values()))), 1 if one.unit == "us" else -1
     return {node: sign * (value / middle - 1) for node, value in one.medians.items()}
 

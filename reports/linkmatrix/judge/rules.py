@@ -50,7 +50,7 @@ RULES: dict[str, Rule] = {
     "not applicable": Rule(None, lambda cell: ""),
     "corrupt": Rule(Verdict.FAIL, lambda cell: f"{name(cell.pair)}: wrong data arrived"),
     "no memory": Rule(Verdict.DISTURBED, lambda cell: f"{name(cell.pair)} was not measured: {cell.others}"),
-    "partial": Rule(Verdict.INCOMPLETE, sentences.in_part),
+    "partial": Rule(Verdict.INCOMPLETE, sentences.partial_total),
     "not measured": Rule(Verdict.INCOMPLETE, lambda cell: f"{name(cell.pair)} was not measured: {cell.status}"),
     "impossible": Rule(Verdict.FAIL, sentences.impossible),
     "other unit": Rule(Verdict.INCOMPLETE, sentences.other_unit),

@@ -262,7 +262,7 @@ def failed_endpoints(record: Mapping[str, Any]) -> set[str]:
 
 
 def ended_processes(record: Mapping[str, Any]) -> dict[str, set[str]]:
-    """{device: names of the processes with a context on the device that ended before the last poll}."""
+    """{device: names of ended processes}. Each process had a context on the device, and ended before the last poll."""
     found: dict[str, dict[int, str]] = {}
     last: set[tuple[str, int]] = set()
     for others in others_entries(record):

@@ -203,7 +203,7 @@ def slow_group_sentences(result: Mapping[str, Any]) -> Iterator[str]:
 
 
 def oversubscription_sentence(result: Mapping[str, Any]) -> str:
-    """The sentence about the oversubscription of all groups, which is no fault; "" without oversubscription."""
+    """The sentence about the oversubscription of all groups, which is not a fault; "" if there is none."""
     if not result["matchings"].get("groups"):
         return ""
     _, usual, pairs = group_loads(result["matchings"], result["metric"] == "bidirectional")

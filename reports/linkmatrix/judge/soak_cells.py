@@ -35,7 +35,8 @@ class Step(NamedTuple):
 
     worse: the fraction by which the cell is worse than before.
     at: seconds from the start of the soak to the change.
-    lasting, bins: among the later intervals, the number in which the cell is worse, and the number of all.
+    lasting: number of intervals after the change in which the cell is worse.
+    bins: number of all intervals after the change.
     """
 
     worse: float
@@ -127,7 +128,7 @@ def computes_wrong(soak: Mapping[str, Any]) -> bool:
 
 
 def unmeasured_in_soak(record: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Yields (sentence, index of the test case) for test cases with cells that the soak did not measure again."""
+    """Yields (sentence, index of the test case), for test cases with cells that the soak did not measure."""
     soak = record["soak"]
     found = {(one["testcase"], one["size_bytes"]): grids.numbers(one["count"]) for one in soak["matrices"]}
     for place, result in enumerate(record["results"] if soak["passes"] else []):

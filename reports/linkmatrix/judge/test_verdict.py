@@ -1,6 +1,6 @@
 """The verdict of a test: the worst verdict of the check, the record's facts, the cells and the program's result.
 
-No other module decides the verdict of a test. The check calls `judge_test`. Commands call it again for other
+No other module decides the verdict of a test. Checks call `judge_test`. Commands call `judge_test` again for other
 references, and for records that no check judged.
 """
 

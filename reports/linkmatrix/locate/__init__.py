@@ -1,1 +1,1 @@
-"""Search of the component at fault: hypotheses that explain the slow cells, and sentences about them."""
+"""The search for the faulty component: hypotheses that explain the slow cells, and sentences about the hypotheses."""

@@ -137,7 +137,7 @@ MIN_COLUMNS = 3  # with two columns, the healthy column is unknown
 
 
 class Column(NamedTuple):
-    """A collective of some of the ranks. name: of its column. value: with the interval of the median."""
+    """A collective of some of the ranks. name: the name of its column. value: with the interval of the median."""
 
     name: str
     value: float
@@ -169,7 +169,7 @@ def spread(found: Sequence[Column]) -> float:
 
 
 def rank_sentences(result: Mapping[str, Any], topology: Mapping[str, Any]) -> Iterator[str]:
-    """Yields sentences about slow ranks, for the two test cases of this module. topology: of the record."""
+    """Yields sentences about slow ranks, for the two test cases of this module. topology: `topology` of the record."""
     if leaves_out(result):
         yield from leave_one_out_sentences(result, topology)
     elif measures_halves(result) and topology.get("labels"):
@@ -302,7 +302,7 @@ def suspect_ranks(sides: Mapping[int, int | None], labels: Sequence[str]) -> lis
 
 
 def half_sentences(result: Mapping[str, Any], labels: Sequence[str]) -> Iterator[str]:
-    """Yields a sentence about slow ranks, from collectives of halves of the ranks. labels: of the ranks."""
+    """Yields a sentence about slow ranks, from collectives of halves of the ranks. labels: the labels of the ranks."""
     sides, gap = slow_digits(result)
     if not sides:
         return

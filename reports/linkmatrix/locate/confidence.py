@@ -61,7 +61,7 @@ def sigmas_text(one: Finding) -> str:
 
 
 def healthy_cells_nearby(one: Finding, layout: Layout) -> Iterator[tuple[str, np.ndarray]]:
-    """Yields (name, mask) of the cells that would be slow if another component were faulty."""
+    """Yields (name, mask) of cells. The cells would be slow if another component were faulty."""
     shape = layout.classes.shape
     node_of_row, node_of_column = layout.places("node")
     net = (node_of_row[:, None] != node_of_column[None, :]) & ~layout.in_domain

@@ -65,7 +65,7 @@ class Deviations:
 
     @property
     def has_slow_cell(self) -> bool:
-        """Whether a cell uses more than half of its limit. Without this cell, no component is slow."""
+        """Whether the deviation of a cell exceeds half of its limit. Otherwise, no component is slow."""
         with np.errstate(invalid="ignore"):
             slow = self.deviation < -np.log1p(np.nan_to_num(self.limit)) / 2
         return bool((slow & (self.classes >= 0)).any())
@@ -147,12 +147,12 @@ def reference_deviations(matrix: MatrixVerdict, classes: np.ndarray) -> Deviatio
     limit = np.where(np.isfinite(expected), np.minimum(np.abs(limit), 0.99), np.nan)
     deviation = np.log(values / expected)  # values are positive or NaN
     # a lower tolerance of 2 % is log(0.98), and `search` uses log(1 + limit)
-    limit = downwards(limit) if bandwidth else limit
+    limit = as_upper_tolerance(limit) if bandwidth else limit
     deviation = deviation if bandwidth else -deviation
     return Deviations(classes, deviation, limit, sigma=np.nan_to_num(limit, nan=1.0) / noise.sigma_limit(cells))
 
 
-def downwards(fraction: Any) -> Any:
+def as_upper_tolerance(fraction: Any) -> Any:
     """Converts a tolerance for lower values to a tolerance for higher values that is equally large as a logarithm.
 
     0.02 becomes 0.0204, because log(1 + 0.0204) = -log(1 - 0.02).
@@ -185,8 +185,8 @@ def with_joint_limits(content: Mapping[str, Any], result: Result, seen: Deviatio
         if not bandwidth or carrier not in STEADY or inside.sum() < noise.LEAST_CELLS:
             continue
         level, sigma = noise.upper_part(seen.deviation[inside])  # the cells of one of four nodes are half of the class
-        least = max(downwards(LEAST_GROUP_DEVIATION), k * sigma) + max(0.0, -level)
-        floor = downwards(FLOORS[carrier].lower)
+        least = max(as_upper_tolerance(LEAST_GROUP_DEVIATION), k * sigma) + max(0.0, -level)
+        floor = as_upper_tolerance(FLOORS[carrier].lower)
         with np.errstate(invalid="ignore"):
             lowered = (classes == group) & (seen.limit <= floor + ROUNDED)
         joint[lowered] = np.minimum(seen.limit[lowered], least)

@@ -72,7 +72,7 @@ def diagnose(
 ) -> Diagnosis:
     """The diagnosis of a matrix.
 
-    content: the checked record. result: the entry of the record's `results`. matrix: its verdicts.
+    content: the checked record. result: the entry of the record's `results`. matrix: the verdicts on the matrix.
     part: whether the matrix is a submatrix.
     origin: the test that left the record, for commands; None if the test is unknown.
     """

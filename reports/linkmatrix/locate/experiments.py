@@ -71,7 +71,7 @@ class Case:
         return [*suspects[:MAX_SUSPECTS], *[one for one in every if one not in suspects][:HEALTHY]]
 
     def node_of(self, label: str) -> str:
-        """The node of an endpoint; the label itself if it is a node."""
+        """The node of an endpoint. If the label is a node: the label."""
         return str(self.devices[label]["node"]) if label in self.devices else label
 
     def nodes_of(self, labels: Iterable[str]) -> list[str]:
@@ -127,7 +127,7 @@ def repeat_alone(case: Case) -> list[str]:
     options = ["--concurrency", "serial", "--samples", SAMPLES]
     if case.content["backend"] in LAUNCHED:
         nodes = case.with_healthy(case.nodes_of(case.suspects), case.nodes_of(case.names.rows))
-        return [*launched(case, nodes), *testcase_options(case), *options]
+        return [*launch_command(case, nodes), *testcase_options(case), *options]
     devices = [label for label in dict.fromkeys([*case.names.rows, *case.names.columns]) if label in case.devices]
     chosen = case.with_healthy([label for label in case.suspects if label in devices], devices)
     indices = [case.devices[label]["index"] for label in chosen]
@@ -135,7 +135,7 @@ def repeat_alone(case: Case) -> list[str]:
     return ["p2p_matrix", "--backend", case.content["backend"], *testcase_options(case), *devices_option, *options]
 
 
-def launched(case: Case, nodes: Sequence[str]) -> list[str]:
+def launch_command(case: Case, nodes: Sequence[str]) -> list[str]:
     """The command that starts p2p_matrix on `nodes`, with as many ranks per node as the run."""
     ranks = {node: 0 for node in nodes}
     for device in case.devices.values():

@@ -225,8 +225,8 @@ class Evidence:
 
         p is the probability that a measurement is disturbed. q is the probability that a disturbance is as slow as
         `shift`. A slow cell is remeasured three times, and the second-worst of the four values is used. Of n healthy
-        cells, np are slow at first and healthy when alone, nq of these were as slow as `shift`, and 3npq² are slow in
-        two measurements. The estimates are conservative for small matrices:
+        cells, np are slow at first and healthy when alone. Of these, nq were as slow as `shift`. 3npq² cells are slow
+        in two measurements. The estimates are conservative for small matrices:
 
         * p is estimated from the observed number of cells minus two standard deviations.
         * q is estimated from the observed number of cells plus one, and is at most p.

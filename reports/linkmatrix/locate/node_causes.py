@@ -144,7 +144,7 @@ def order_drift(content: Mapping[str, Any], result: Result, deviation: np.ndarra
     values = deviation[tuple(places.T)]
     of_columns = without_columns(values, cells[:, 1])
     found = (two_phases(deviation, each, places, cells[:, 0], result) for each in (values, of_columns))
-    return next(filter(None, found), None) or ramp(deviation, values, places)
+    return next(filter(None, found), None) or steady_drift(deviation, values, places)
 
 
 def without_columns(values: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -165,7 +165,7 @@ def two_phases(
     places: (row, column) of each cell in the record.
     rows: row of each cell in the program's table.
     """
-    found = boundary(values)
+    found = phase_boundary(values)
     if found is None:
         return None
     at, loss = found
@@ -180,7 +180,7 @@ def two_phases(
     return Drift(rest, f"{text}; {ADVICE}")
 
 
-def boundary(values: np.ndarray) -> tuple[int, float] | None:
+def phase_boundary(values: np.ndarray) -> tuple[int, float] | None:
     """(index of the first cell of the second phase, loss of the first phase); None without phases.
 
     The loss is negative if the first phase is faster.
@@ -252,7 +252,7 @@ def is_contradicted(deviation: np.ndarray, slow: np.ndarray, fast: np.ndarray, r
     return bool((other > own / 2).mean() >= 1 - MAX_SLOW_MISFITS)
 
 
-def ramp(deviation: np.ndarray, values: np.ndarray, places: np.ndarray) -> Drift | None:
+def steady_drift(deviation: np.ndarray, values: np.ndarray, places: np.ndarray) -> Drift | None:
     """The drift of a run whose cells become steadily slower or steadily faster; None without a drift."""
     for order, word in ((values, "worse"), (values[::-1], "better")):
         lost = trend(order)

@@ -224,10 +224,10 @@ def sentence(
     text += f": check {suspect(one.kind, one.subject, names)}"
     if result["metric"] == "bidirectional" and one.kind == "device":
         text += "; a sum of both directions does not separate egress and ingress: measure one direction"
-    return text + or_else(one, names) + evidence(who, content)
+    return text + equivalent_causes(one, names) + evidence(who, content)
 
 
-def or_else(one: Finding, names: Names) -> str:
+def equivalent_causes(one: Finding, names: Names) -> str:
     """A sentence about the other components that explain the same cells, and how to decide; "" if there are none."""
     if not one.equivalent:
         return ""
@@ -270,6 +270,6 @@ def missing_sentence(one: Finding, names: Names, content: Mapping[str, Any], mat
     causes = ", ".join(f"{count} {status}" for status, count in counts.items() if status != "ok")
     return (
         f"{text} ({causes}): check {suspect(one.kind, one.subject, names)}"
-        + or_else(one, names)
+        + equivalent_causes(one, names)
         + evidence(who, content)
     )

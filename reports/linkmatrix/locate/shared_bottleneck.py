@@ -4,13 +4,12 @@ If the leaf switches are unknown, a slow uplink looks like many slow paths or ma
 divided into groups: by fast pairs, or into nodes with mostly slow pairs and other nodes. Two groups of several nodes
 have a bottleneck between them. No component is named. A group of one node is no evidence of a bottleneck.
 
-If the leaf switches are known, all nodes send concurrently in a round, and the cells between two switches share
-uplinks:
+If the leaf switches are known, all nodes send concurrently in a round. The cells between two switches share uplinks:
 
-* If most switches lose about the same share, the uplinks are oversubscribed, which is no fault. The expected value of
-  the cells between switches is then lower by this ratio.
-* A switch that loses more is named. Its uplink is found by medians, not by single cells: an uplink with missing lines
-  is full only if nearly all nodes of its switch send to other switches, so that a third of its cells may be healthy.
+* If most switches lose about the same share, the uplinks are oversubscribed. Oversubscription is no fault. The expected
+  value of the cells between switches is then lower by this share.
+* A switch that loses more is named. Its uplink is found by medians, because a third of its cells may be healthy: an
+  uplink with missing lines is full only if nearly all nodes of its switch send to other switches.
 """
 
 from __future__ import annotations
