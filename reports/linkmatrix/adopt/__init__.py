@@ -1,1 +1,1 @@
-"""Proposes references from stored runs, and writes adopted references to their file."""
+"""Proposes references from stored runs, and writes adopted references to a file."""

@@ -1,6 +1,6 @@
 """References of cells: one per link class for its similar cells, and one per cell that differs from its class.
 
-`fit_to_table` decides for each pair of a proposal whether it uses the reference of its class or has its own row.
+`fit_to_table` decides for each pair whether the pair uses the reference of its class or a row of its own.
 """
 
 import math
@@ -36,11 +36,12 @@ MAX_GROUPS_PER_CLASS = 64  # a class of many endpoints with more groups is not a
 def cell_references(
     matrix: Matrix, found: noise.Spread, classes: np.ndarray, cells: int, count: int, floors: Floors
 ) -> tuple[Table, Pairs]:
-    """(table, pairs): the references of a matrix in memory, from the medians and noise `found` of `count` runs.
+    """Returns (table, pairs) with the references of a matrix in memory.
 
+    * found, count: the medians and noise of the runs, and the number of runs
+    * cells: the number of compared cells
     * table: one reference per class with two or more similar cells, and the references of the other cells
     * pairs: {pair: (link class, reference of the pair)} for a small matrix; {} for a large matrix
-    * cells: the number of compared cells
     """
     names = lasting_names(matrix.testcase, matrix.rows), lasting_names(matrix.testcase, matrix.columns)
     small = len({*names[0], *names[1]}) <= MAX_LISTED_ENDPOINTS
@@ -74,13 +75,13 @@ def cell_references(
 
 
 def nameable_mask(rows: Sequence[str], columns: Sequence[str]) -> np.ndarray:
-    """The mask of the cells whose pair has a name that `$classes` can contain, rows × columns."""
+    """The mask of the cells whose pair can be written in `$classes`, rows × columns."""
     words = (np.array([NAMES.fullmatch(name) is not None for name in axis], dtype=bool) for axis in (rows, columns))
     return np.logical_and.outer(*words) & (np.array(rows)[:, None] != np.array(columns))
 
 
 def similarity_limit(reference: Reference, floor: Floor) -> float:
-    """The largest difference from its class, as a fraction, of a cell that shares the reference of the class.
+    """The largest difference from its class, as a fraction, with which a cell uses the reference of the class.
 
     The limit is half of the tolerance, so that faults of faster cells are also detected.
     """
@@ -107,7 +108,7 @@ def class_references(
     floors: Floors,
     medians: Mapping[str, float],
 ) -> Table:
-    """{"cell[CLASS]": reference} of a matrix that is too large for memory.
+    """Returns {"cell[CLASS]": reference} of a matrix that is too large for memory.
 
     The noise of a reference includes the differences between the cells of the class. medians: {link class: median of
     all runs}.
@@ -123,7 +124,7 @@ def class_references(
 
 
 def large_matrix_classes(matrix: Matrix, classes: np.ndarray, applies: np.ndarray) -> dict[str, list[Group]]:
-    """{class: groups of pairs} of a matrix of many endpoints. applies: the mask of the measured cells.
+    """Returns {class: groups of pairs} of a matrix of many endpoints. applies: the mask of the measured cells.
 
     With several nodes, the groups contain only pairs inside each node, because a pair between nodes is always NET. The
     result is empty if the nodes have different classes, or if a class needs more than MAX_GROUPS_PER_CLASS groups.
@@ -149,15 +150,18 @@ def large_matrix_classes(matrix: Matrix, classes: np.ndarray, applies: np.ndarra
 
 
 def adopted_class(pair: str, found: str, classes: PairClasses) -> str | None:
-    """The class whose reference applies to a pair; None if none applies. found: the pair's class in the runs."""
+    """The class whose reference applies to a pair; None if no reference applies.
+
+    found: the class of the pair in the runs.
+    """
     return classes.pair_class(pair) or (None if found in classes.groups else found)
 
 
 def fit_to_table(proposal: Proposal, present: Table, classes: PairClasses) -> Proposal:
-    """The proposal, fitted to a table with the rows `present` and the adopted classes `classes`.
+    """Fits the proposal to an existing table. present: the rows of the table. classes: its adopted classes.
 
-    * A pair that has its own row keeps a row.
-    * A pair that was adopted in another class moves to the found class (`moved`), and gets its own row.
+    * A pair that has a row in the table keeps a row.
+    * A pair that was adopted in another class moves to the class that the runs found (`moved`), and gets its own row.
     * `groups` of the result contains new groups only.
     """
     if not proposal.pairs:
@@ -182,7 +186,7 @@ def fit_to_table(proposal: Proposal, present: Table, classes: PairClasses) -> Pr
 
 
 def new_groups(proposal: Proposal, group: str, classes: PairClasses) -> Sequence[Group]:
-    """Groups of the pairs that have no adopted class, and that the runs found in the class `group`."""
+    """Groups for the pairs that the runs found in the class `group`, and that have no adopted class yet."""
     endpoints = [pair.partition("->")[::2] for pair, (pair_class, _) in proposal.pairs.items() if pair_class == group]
     endpoints = [pair for pair in endpoints if is_nameable(*pair) and classes.pair_class("->".join(pair)) is None]
     rows, columns = (list(dict.fromkeys(axis)) for axis in zip(*endpoints, strict=True)) if endpoints else ([], [])
@@ -193,12 +197,12 @@ def new_groups(proposal: Proposal, group: str, classes: PairClasses) -> Sequence
 
 
 def is_nameable(source: str, destination: str) -> bool:
-    """Whether `$classes` can contain a pair: two endpoints whose names have the syntax of `$classes`."""
+    """Whether `$classes` can contain a pair. The names of both endpoints must have the syntax of `$classes`."""
     return source != destination and all(NAMES.fullmatch(one) for one in (source, destination))
 
 
 def with_pair_rows(present: Table, proposal: Proposal, classes: PairClasses) -> Table:
-    """The rows of a table, with additional rows for the pairs that use the reference of their class."""
+    """The rows of a table, with an additional row for each pair that uses the reference of its class."""
     found = dict(present)
     for pair, (group, _) in proposal.pairs.items():
         reference = present.get(f"cell[{adopted_class(pair, group, classes)}]")

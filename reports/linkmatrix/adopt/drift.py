@@ -40,8 +40,8 @@ TREND, STEP = "trend", "step"
 class Drift(NamedTuple):
     """A trend or a step among runs.
 
-    change: as a fraction; per run (trend) or in total (step).
-    after: number of runs before the step.
+    * change: as a fraction; per run for a trend, in total for a step
+    * after: number of runs before the step
     """
 
     kind: str
@@ -53,10 +53,11 @@ class Drift(NamedTuple):
 class Series:
     """The median of one link class in each run, in order of time.
 
-    * group: name of the link class, with the host if the runs are of one host
+    * group: name of the link class. If all runs are of one host, the name contains the host.
     * levels: one number per run
-    * runs, hosts: date with time, and host, of each run
-    * least_change: smaller changes are ignored, as a fraction
+    * runs: date and time of each run
+    * hosts: the host of each run
+    * least_change: the smallest change that counts, as a fraction
     """
 
     group: str
@@ -67,7 +68,7 @@ class Series:
     least_change: float
 
     def by_host(self) -> list["Series"]:
-        """One series per host; the series itself if all runs are of one host."""
+        """Returns one series per host. If all runs are of one host, the result is the series itself."""
         names = sorted(set(self.hosts))
         if len(names) == 1:
             return [self]
@@ -86,9 +87,9 @@ class Series:
 
 
 class Evidence(NamedTuple):
-    """The results of both tests: arrays with one item per series.
+    """The results of both tests. Each field is an array with one item per series.
 
-    * has_trend, has_step: whether the trend or step is significant and large enough
+    * has_trend, has_step: whether the trend, or the step, is significant and large enough
     * slope: the change per run, as a fraction
     * step_size: the change at the best split, as a fraction
     * after: the number of runs before the step
@@ -104,10 +105,11 @@ class Evidence(NamedTuple):
 
 
 def find_drift(levels: np.ndarray, least: float, classes: int = 1) -> Drift | None:
-    """The trend or the step of a series; None if neither is significant.
+    """The significant trend or step of a series; None if there is neither.
 
-    levels: one number per run. least: smaller changes are ignored, as a fraction. classes: the number of link classes
-    that are tested.
+    * levels: one number per run
+    * least: the smallest change that counts, as a fraction
+    * classes: the number of link classes that are tested
     """
     if len(levels) < 2 * LEAST_SIDE:
         return None
@@ -118,7 +120,7 @@ def find_drift(levels: np.ndarray, least: float, classes: int = 1) -> Drift | No
 
 
 def drift_evidence(levels: np.ndarray, least: float, classes: int = 1) -> Evidence:
-    """Test several series. levels: series × runs. least, classes: see `find_drift`."""
+    """Tests several series for a trend and a step. levels: series × runs. least, classes: see `find_drift`."""
     count = levels.shape[1]
     first, second = np.triu_indices(count, 1)
     differences = levels[:, second] - levels[:, first]
@@ -139,7 +141,7 @@ def least_score(count: int) -> int:
     """The smallest significant score of the two-sided Mann-Kendall test for `count` runs.
 
     The score is the number of pairs of runs that rise, minus the number of pairs that fall. The result is exact up to
-    MOST_EXACT runs. It exceeds every possible score if no score is significant.
+    MOST_EXACT runs. If no score is significant, the result is larger than every possible score.
     """
     pairs = count * (count - 1) // 2
     if count > MOST_EXACT:
@@ -155,13 +157,16 @@ def least_score(count: int) -> int:
 
 
 def possible_splits(count: int) -> range:
-    """The possible numbers of runs before a step, for `count` runs. A single outlier is not a step."""
+    """The possible numbers of runs before a step, for `count` runs.
+
+    Both sides have several runs: one outlier is no step.
+    """
     side = max(LEAST_SIDE, math.ceil(RUN_FRACTION * count))
     return range(side, count - side + 1)
 
 
 def residual_of_step(levels: np.ndarray, after: int) -> np.ndarray:
-    """The sum of the squared distances of the runs from the mean of their side, per series."""
+    """The sum of the squared distances of the runs from the mean of their side of the split, per series."""
     sides = (levels[:, :after], levels[:, after:])
     return sum(((side - side.mean(axis=1, keepdims=True)) ** 2).sum(axis=1) for side in sides)
 
@@ -174,7 +179,7 @@ def residual_of_line(levels: np.ndarray) -> np.ndarray:
 
 
 def student_ratio(levels: np.ndarray, after: int, residual: np.ndarray) -> np.ndarray:
-    """Student's t of the two sides of a split: the difference of the means in units of its standard error."""
+    """Student's t of a split: the difference of the means of both sides, divided by its standard error."""
     count = levels.shape[1]
     difference = np.abs(levels[:, :after].mean(axis=1) - levels[:, after:].mean(axis=1))
     error = np.sqrt(residual / (count - 2) * (1 / after + 1 / (count - after)))
@@ -196,8 +201,8 @@ def student_tail(ratio: np.ndarray, freedom: int) -> np.ndarray:
 def class_series(sizes: Mapping[int, Sequence[Sample]], floor: Floor | None) -> Iterator[Series]:
     """Yields one series per link class of a test case. sizes: {size: the results of the runs}.
 
-    The sizes of a run are not independent. The level of a run with several sizes is the median over the sizes, in % of
-    the median of all runs.
+    If the runs have several sizes, each run still has one level, because the sizes of a run are not independent. The
+    level is then the median over the sizes, in % of the median of all runs.
     """
     levels: dict[str, dict[tuple[str, str, str], list[float]]] = {}
     units: dict[str, tuple[float, str]] = {}
@@ -230,14 +235,20 @@ def sentences(sizes: Mapping[int, Sequence[Sample]], floor: Floor | None) -> lis
 
 
 def drift_sentences(every: Sequence[Series]) -> list[str]:
-    """One sentence per trend or step. Without any, one per difference between hosts. every: one series per class."""
+    """One sentence per trend or step. If there are none: one sentence per difference between hosts.
+
+    every: one series per class.
+    """
     parts = [part for one in every for part in one.by_host()]
     drifts = [sentence(one, found) for one in parts if (found := find_drift(one.levels, one.least_change, len(parts)))]
     return drifts or [text for one in every if (text := host_sentence(one, len(every)))]
 
 
 def host_sentence(series: Series, classes: int) -> str:
-    """ "NV18 differs between hosts by -5.0 %: …" for a step above the floor between two hosts; otherwise ""."""
+    """A sentence if the level differs between two groups of hosts by more than the floor; otherwise "".
+
+    Such as "NV18 differs between hosts by -5.0 %: …".
+    """
     found = find_drift(series.levels, series.least_change / FLOOR_FRACTION, classes)
     if found is None or found.kind != STEP:
         return ""
@@ -251,7 +262,10 @@ def host_sentence(series: Series, classes: int) -> str:
 
 
 def sentence(series: Series, found: Drift) -> str:
-    """ "NV18 falls from 396 to 358 GB/s over 6 runs (-2.0 % per run, …)" or "NV18 has a step of -5.0 % between …"."""
+    """The trend or step as a sentence.
+
+    Such as "NV18 falls from 396 to 358 GB/s over 6 runs (-2.0 % per run, …)" or "NV18 has a step of -5.0 % between …".
+    """
     levels, unit, percent = series.levels, series.unit, f"{100 * found.change:+.1f} %"
     if found.kind == TREND:
         word = "falls" if found.change < 0 else "rises"

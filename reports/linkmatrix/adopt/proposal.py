@@ -1,4 +1,4 @@
-"""A proposal of references: its calculation, its origin, and the reasons to refuse it."""
+"""A proposal of references: its calculation, the comments on its origin, and the reasons to refuse a proposal."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -28,8 +28,9 @@ FINGERPRINT = ("driver", "CUDA", "MPI", "cuda", "mpi")  # software that must not
 class Sample(NamedTuple):
     """One result of one run.
 
-    * source: the path of the test, or its name
-    * record, result: the record of the run, and the entry of its `results`
+    * source: the path of the test's record; the name of the test without a record
+    * record: the record of the run
+    * result: an entry of the record's `results`
     * table: the name of the table of references that the partition names
     * variant: the variant words of the name of a table, such as "@all@device" (see references.keys)
     """
@@ -42,12 +43,12 @@ class Sample(NamedTuple):
 
     @property
     def check(self) -> str:
-        """The name of the check whose references are proposed."""
+        """The name of the check for which references are proposed."""
         return measuring_check(self.record, self.result)
 
 
 class Summary(NamedTuple):
-    """References of the median, the lowest and the highest cell of a link class, over the runs."""
+    """References for the median, the lowest and the highest cell of a link class, from all runs."""
 
     median: Reference
     low: Reference
@@ -59,14 +60,14 @@ class Proposal:
     """The proposed references of one test case, and the evidence for them.
 
     * table: {row of the file: reference}
-    * cells, runs: the numbers of compared cells and runs
+    * cells, runs: number of compared cells, and number of runs
     * spreads: {link class: σ as a fraction}
     * provenance: comment lines about the origin of the references
     * noisy: one sentence per outlier
     * slow: one sentence per trend or step, and per component that is slow in the medians of all runs
     * pairs: {pair: (link class, reference of the pair)} of a small matrix
     * groups: {link class: groups of its pairs} of a matrix of many endpoints
-    * moved: {found class: pairs that were adopted in another class}
+    * moved: {class that the runs found: pairs that were adopted in another class}
     * summaries: {link class: references of its median, lowest and highest cell}
     """
 
@@ -86,7 +87,10 @@ class Proposal:
 
 
 def refuse(name: str, sentences: Sequence[str], remedy: str) -> None:
-    """Raises BadInput with the first sentence, the number of further sentences and the remedy, if there are any."""
+    """Raises BadInput if there are any sentences.
+
+    The message contains the first sentence, the number of further sentences, and the remedy.
+    """
     if sentences:
         more = f", and {len(sentences) - 1} more" if len(sentences) > 1 else ""
         raise BadInput(f"{name}: {sentences[0]}{more}. {remedy}")
@@ -95,7 +99,9 @@ def refuse(name: str, sentences: Sequence[str], remedy: str) -> None:
 def refuse_impossible(matrix: Matrix, found: noise.Spread, limit: np.ndarray, chosen: Sequence[int]) -> None:
     """Raises BadInput for a bandwidth above the limit of its path.
 
-    limit: the limits of the cells of `found`. chosen: the indices of the rows of `found` in the matrix.
+    * found: the medians of some rows of the matrix
+    * limit: the limits of the same rows
+    * chosen: the indices of these rows in the matrix
     """
     with np.errstate(invalid="ignore"):
         beyond_limit = (found.centre > limit * IMPLAUSIBLE) & (matrix.unit == "GB/s")
@@ -108,7 +114,7 @@ def refuse_impossible(matrix: Matrix, found: noise.Spread, limit: np.ndarray, ch
 
 
 def refuse_noise(name: str, group: str, sigma: float, cells: int, count: int, most: float = MOST_NOISE) -> None:
-    """Raises BadInput if the noise of a link class requires a tolerance above `most`: faulty links would pass.
+    """Raises BadInput if the noise of a link class requires a tolerance above `most`. Faulty links would then pass.
 
     sigma, most: as fractions.
     """
@@ -121,26 +127,29 @@ def refuse_noise(name: str, group: str, sigma: float, cells: int, count: int, mo
 
 
 def reference_of_runs(values: Sequence[float], sigma: float, cells: int, floor: Floor, unit: str) -> Reference:
-    """The reference from one value per run. Its σ is the larger of the class's `sigma` and the σ of the values."""
+    """The reference from one value per run. Its σ is `sigma` of the class, or σ of the values if that is larger."""
     centre = float(statistics.median(values))
     own_sigma = 1.4826 * float(np.median(np.abs(np.array(values) / centre - 1)))
     return make_reference(centre, max(sigma, own_sigma), cells, len(values), floor, unit)
 
 
 def make_reference(centre: float, sigma: float, cells: int, count: int, floor: Floor, unit: str) -> Reference:
-    """The reference with the value `centre`. Each tolerance is the larger of its floor and k·σ of `count` runs."""
+    """A reference with the value `centre`. Each tolerance is the larger of its floor and k·σ.
+
+    count: the number of runs, which changes k.
+    """
     noise_limit = noise.tolerance(sigma, cells, count)
     return limited(centre, *(max(least, noise_limit) for least in floor), unit)
 
 
 def limited(centre: float, lower: float, upper: float, unit: str) -> Reference:
-    """A reference whose tolerances are limited to TOLERANCE_RANGE."""
+    """A reference. Tolerances outside TOLERANCE_RANGE are replaced by the nearest tolerance in the range."""
     least, most = TOLERANCE_RANGE
     return Reference(float(f"{centre:.5g}"), max(-round_up(lower), least), min(round_up(upper), most), unit)
 
 
 def round_up(fraction: float) -> float:
-    """A tolerance, rounded up to the next tenth of a percent: more digits would suggest false precision."""
+    """A tolerance, rounded up to tenths of a percent. More digits would suggest false precision."""
     return float(f"{np.ceil(fraction * 1000 - 1e-9) / 1000:.4g}")
 
 
@@ -149,8 +158,8 @@ def outlier_sentences(
 ) -> list[str]:
     """One sentence per outlier, the worst first: "gpu2->gpu5 in RUN, 12.1 % below its median of all runs".
 
-    off: the mask of the outliers, runs × rows × columns. chosen: the indices of the rows of `found` in the matrix;
-    None for all rows.
+    * off: the mask of the outliers, runs × rows × columns
+    * chosen: the indices of the rows of `found` in the matrix; None for all rows
     """
     sentences = []
     for run, row, column in sorted(np.argwhere(off).tolist(), key=lambda cell: -abs(found.residuals[tuple(cell)])):
@@ -163,7 +172,7 @@ def outlier_sentences(
 
 
 def provenance(samples: Sequence[Sample], spreads: Mapping[str, float], cells: int) -> tuple[str, ...]:
-    """Comment lines for the file: dates, hosts, software and size of the runs, and the calculation of the limits."""
+    """Comment lines for the file: dates, hosts, software and size of the runs, and how the limits were calculated."""
     dates = sorted(sample.record["started"][:10] for sample in samples)
     days = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
     record, result = samples[0].record, samples[0].result

@@ -1,7 +1,7 @@
-"""Groups and validates stored runs, and calculates the proposed references.
+"""Groups and checks stored runs, and calculates the proposed references.
 
-The cells are arrays, runs × rows × columns. With a table of one row per cell (runs/table.py), 30 runs of 1,024
-endpoints would take a minute and 5 GB. With arrays, the process needs 670 MB.
+The cells are arrays, runs × rows × columns. With arrays, 30 runs of 1,024 endpoints need 670 MB. With a table of one
+row per cell (runs/table.py), the same runs would take a minute and 5 GB.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -48,9 +48,9 @@ LINK_CARRIERS = (Carrier.LINK, Carrier.HOST, Carrier.FABRIC)  # carriers whose b
 
 
 def group_samples(samples: Iterable[Sample]) -> dict[tuple[Any, ...], list[Sample]]:
-    """{key: results of the same measurement}.
+    """Returns {key: results of the same measurement}.
 
-    The key contains the check, back end, variant, test case, size, options and endpoints. It contains no names of
+    The key contains the check, back end, variant, test case, size, options and endpoints. The key contains no names of
     nodes, because jobs run on different nodes. For a collective, the key contains the numbers of nodes and ranks.
     """
     groups: dict[tuple[Any, ...], list[Sample]] = {}
@@ -71,7 +71,7 @@ def group_samples(samples: Iterable[Sample]) -> dict[tuple[Any, ...], list[Sampl
 
 
 def node_numbers(labels: Sequence[str]) -> tuple[int, ...]:
-    """The node numbers of ranks: (0, 0, 1, 1) for "n17:rank0", "n17:rank1", "n40:rank2", "n40:rank3"."""
+    """The node number of each rank, such as (0, 0, 1, 1) for "n17:rank0", "n17:rank1", "n40:rank2", "n40:rank3"."""
     nodes = [label.partition(":")[0] for label in labels if ":" in label]
     number = {node: place for place, node in enumerate(dict.fromkeys(nodes))}
     return tuple(number[node] for node in nodes)
@@ -87,11 +87,13 @@ def refuse_runs(name: str, samples: Sequence[Sample]) -> None:
 def propose_testcase(
     sizes: Mapping[int, Sequence[Sample]], sweep: bool, with_outliers: bool, floor: Floor | None, as_is: bool
 ) -> Proposal:
-    """The references of one test case.
+    """Proposes the references of one test case.
 
     * sizes: {size: results of the runs, in order of time}
     * sweep: whether the rows of the file contain a size, as in "NET@4096"
-    * Raises BadInput like `propose`, and for a trend or a step unless `as_is` is set.
+    * as_is: whether to accept trends, steps and slow components
+    * with_outliers, floor: see `propose`
+    * Raises BadInput like `propose`. A trend or a step also raises BadInput unless `as_is` is set.
     """
     name = next(iter(sizes.values()))[0].result["testcase"]
     drifts = drift.sentences(sizes, floor)
@@ -103,14 +105,14 @@ def propose_testcase(
 
 
 def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None, as_is: bool) -> Proposal:
-    """The references of one size of one test case.
+    """Proposes the references of one size of one test case.
 
     * samples: results of the runs, in order of time
     * floor: the smallest tolerances; None for the floors of the links
-    * Raises BadInput for outliers unless `with_outliers` is set, and for slow components unless `as_is` is set.
+    * Outliers raise BadInput unless `with_outliers` is set. Slow components raise BadInput unless `as_is` is set.
 
-    For a matrix that is too large for memory, the noise is calculated from some rows. The medians of the classes are in
-    the records.
+    For a matrix that is too large for memory, the noise is calculated from some rows. The medians of its classes come
+    from the records.
     """
     first = from_result(samples[0].result)
     name, unit = first.testcase, first.unit
@@ -176,7 +178,7 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
 
 
 def sampled_rows(matrix: Matrix) -> list[int]:
-    """The indices of the rows to read: all rows, or ROWS evenly spaced rows of a matrix too large for memory."""
+    """The indices of the rows to read: all rows, or ROWS evenly spaced rows if the matrix is too large for memory."""
     size = len(matrix.rows)
     count = size if matrix.fits_memory else min(size, ROWS)
     return np.unique(np.linspace(0, size - 1, count).astype(int)).tolist()
@@ -208,7 +210,7 @@ def measured_values(matrix: Matrix, chosen: Sequence[int]) -> np.ndarray:
 def slow_components(samples: Sequence[Sample], matrix: Matrix, found: noise.Spread) -> tuple[str, ...]:
     """One sentence per component that is slower than similar components in the medians of all runs.
 
-    For a matrix that is too large for memory, the sentences describe the newest run.
+    If the matrix is too large for memory, the sentences describe the newest run only.
     """
     if matrix.fits_memory:
         return tuple(diagnosis.sentences_for_values(samples[0].record, samples[0].result, matrix, found.centre))
@@ -221,7 +223,10 @@ def slow_components(samples: Sequence[Sample], matrix: Matrix, found: noise.Spre
 def self_failing_cells(
     samples: Sequence[Sample], of_runs: Sequence[Mapping[str, ClassSummary]], table: Table
 ) -> Iterator[str]:
-    """Yields one sentence per lowest or highest cell of a run that is outside the proposed references."""
+    """Yields one sentence per cell that is outside the proposed references, although its run is one of their sources.
+
+    Only the lowest and the highest cell of each run and link class are checked.
+    """
     for sample, classes in zip(samples, of_runs, strict=True):
         for group, of_run in classes.items():
             reference = table[f"cell[{group}]"]
@@ -232,7 +237,7 @@ def self_failing_cells(
 
 
 def sweep_proposal(proposals: Mapping[int, Proposal]) -> Proposal:
-    """One proposal for a sweep. proposals: {size: proposal}.
+    """Combines the proposals of a sweep. proposals: {size: proposal}.
 
     A reference such as "NET@4096" applies to each cell of its class and size. Its limits therefore include the lowest
     and the highest cell.
@@ -252,7 +257,7 @@ def sweep_proposal(proposals: Mapping[int, Proposal]) -> Proposal:
 
 
 def refuse_different_machines(name: str, samples: Sequence[Sample]) -> None:
-    """Raises BadInput if driver, CUDA, MPI or devices differ between the runs: such differences are not noise."""
+    """Raises BadInput if driver, CUDA, MPI or devices differ between the runs. Such differences are not noise."""
     for key in FINGERPRINT:
         versions = sorted({sample.record["software"].get(key, "") for sample in samples})
         if len(versions) > 1:

@@ -1,4 +1,4 @@
-"""Selects the stored results that are usable for references, and explains why other results are refused."""
+"""Selects the stored results that are usable for references, and explains why the other results are refused."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -14,10 +14,12 @@ from .proposal import Sample
 
 
 def select_usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list[str]]:
-    """(usable results, one sentence per refused result).
+    """Returns (usable results, one sentence per refused result).
 
-    A result is refused if its test failed sanity, or if it is incomplete, unverified or disturbed. A result that only
-    misses its references is usable, because the references may be wrong. with_failed: refuse only simulated faults.
+    A result is refused if its test failed sanity, or if the result is incomplete, unverified or disturbed. A result
+    that only misses its references is usable, because the references may be wrong.
+
+    with_failed: refuse only results of simulated faults.
     """
     samples, refused = [], []
     for test in tests:
@@ -43,7 +45,7 @@ def select_usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample
 
 
 def test_reasons(test: Test) -> Iterator[str]:
-    """Yields the reasons why all results of a test are unusable. References do not matter."""
+    """Yields the reasons why all results of a test are unusable. Missed references are no reason."""
     assert test.record is not None
     if test.stored is None and test.result not in ("", "pass") and test.phase != "performance":
         yield f"ReFrame ended the test with '{test.result}'" + (f" ({test.reason[:120]})" if test.reason else "")
@@ -55,7 +57,7 @@ def test_reasons(test: Test) -> Iterator[str]:
 
 
 def result_reasons(test: Test, record: Mapping[str, Any], number: int) -> Iterator[str]:
-    """Yields the reasons why a result is unusable. References do not matter. number: the index of the result."""
+    """Yields the reasons why a result is unusable. Missed references are no reason. number: the index of the result."""
     result = record["results"][number]
     for fact in facts(record, test.check.tolerated_counters):
         if fact.verdict > Verdict.NOT_JUDGED and fact.result in (None, number):

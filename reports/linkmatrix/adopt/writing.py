@@ -26,7 +26,11 @@ ADOPTED, LOWERED, AS_IS = "# adopted: ", "# lowered: ", "# as is: "
 
 
 class Change(NamedTuple):
-    """The change of one reference. present: None if there is none. kind: "new", "kept", "raised" or "lowered"."""
+    """The change of one reference.
+
+    * present: the reference in the file; None for a new reference
+    * kind: "new", "kept", "raised" or "lowered"
+    """
 
     variable: str
     present: Reference | None
@@ -51,10 +55,13 @@ def differences(present: Table, proposal: Proposal) -> Iterator[Change]:
 
 
 def table_changes(present: Table, proposal: Proposal, classes: PairClasses) -> list[Change]:
-    """The changes of the rows `present` by a fitted proposal. classes: the adopted and the proposed classes.
+    """The changes of a table by a fitted proposal.
 
-    A pair keeps its old reference in a new row of its own, if the reference of its class changes, or if the pair moves
-    to another class.
+    * present: the rows of the table
+    * classes: the adopted and the proposed classes
+
+    A pair keeps its old reference in a row of its own if the reference of its class changes. The same applies if the
+    pair moves to another class.
     """
     found = list(differences(with_pair_rows(present, proposal, classes), proposal))
     changed = {change.variable for change in found if change.kind in ("raised", "lowered")}
@@ -77,7 +84,7 @@ def updated_text(
     """The text of the file with the new, raised and lowered references. Comments and other rows stay.
 
     * changes: {(check, name of the table, test case): (proposal, its changes)}
-    * reason, as_is: texts of --reason and --as-is, which become comments
+    * reason, as_is: texts of the options --reason and --as-is. Both become comments.
     * Raises BadInput if the text is not valid YAML.
     """
     yaml = YAML()
@@ -121,7 +128,7 @@ def updated_text(
 
 
 def shared(content: CommentedMap, references: CommentedMap) -> bool:
-    """Whether another test case uses the same mapping through an alias."""
+    """Whether another test case uses the same mapping by a YAML alias."""
     every = [
         case
         for entry in content.values()
@@ -133,7 +140,7 @@ def shared(content: CommentedMap, references: CommentedMap) -> bool:
 
 
 def add_classes(content: CommentedMap, cases: CommentedMap, proposal: Proposal) -> bool:
-    """Add the proposed classes of pairs to a table, above its test cases. Returns whether `$classes` is new.
+    """Adds the proposed classes of pairs to a table, above its test cases. Returns whether `$classes` is new.
 
     A pair that moves to another class is removed from its old class if the old class lists the pair separately.
     """
@@ -156,14 +163,14 @@ def add_classes(content: CommentedMap, cases: CommentedMap, proposal: Proposal) 
 
 
 def flow(items: list[Any]) -> CommentedSeq:
-    """A list on one line."""
+    """A YAML list that is written on one line."""
     sequence = CommentedSeq(items)
     sequence.fa.set_flow_style()
     return sequence
 
 
 def write_reference(references: CommentedMap, change: Change) -> None:
-    """Writes a reference into a table. An existing reference is changed in place, so its comment stays."""
+    """Writes a reference to a table. An existing reference is changed in place, so that its comment stays."""
     r = change.proposed
     yaml = YAML(typ="rt")
     # written as 395.57, not 395.570000
@@ -177,9 +184,9 @@ def write_reference(references: CommentedMap, change: Change) -> None:
 
 
 def with_notes(text: str, notes: dict[tuple[str, str, str], list[str]], inserted: set[tuple[str, str]]) -> str:
-    """The text with comments about the origin of the references above each test case.
+    """The text with comments above each test case. The comments describe the origin of the references.
 
-    * notes: {(check, name of the table, test case): comment lines}. They replace the old ADOPTED comments.
+    * notes: {(check, name of the table, test case): comment lines}. They replace old ADOPTED comments.
     * inserted: the tables whose `$classes` are new. Comments above `$classes` move to the first test case.
     """
     lines: list[str] = []
@@ -208,7 +215,10 @@ def with_notes(text: str, notes: dict[tuple[str, str, str], list[str]], inserted
 
 
 def comments_above(lines: list[str]) -> int:
-    """The index of the first line of the comment block at the end of `lines`; their number without such a block."""
+    """The index of the first line of the comment block at the end of `lines`.
+
+    Without such a block: the number of lines.
+    """
     above = len(lines)
     while above and lines[above - 1].strip().startswith("#"):
         above -= 1
@@ -216,7 +226,7 @@ def comments_above(lines: list[str]) -> int:
 
 
 def write(file: Path, text: str, changes: dict[tuple[str, str, str], tuple[Proposal, list[Change]]]) -> None:
-    """Writes the file, if parsing `text` gives the proposed references. Raises BadInput and OSError."""
+    """Writes the file. Raises BadInput if `text` does not contain the proposed references. Raises OSError."""
     read = References.read(text, file)
     for (check, table, testcase), (proposal, found) in changes.items():
         known = read.for_check(check)

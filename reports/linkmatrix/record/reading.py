@@ -134,7 +134,10 @@ def refuse_by_jsonschema(record: Any) -> None:
     import jsonschema  # slow to import
 
     def whole_pattern(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[Any]:
-        """Checks a pattern whose "$" matches the end only. Python's "$" also matches before a final line end."""
+        """Checks a text against a pattern in which "$" matches only the end.
+
+        Python's "$" also matches before a final newline.
+        """
         if isinstance(instance, str) and not re.search(re.sub(r"\$\Z", r"\\Z", pattern), instance):
             yield jsonschema.exceptions.ValidationError(f"{instance!r} does not match {pattern!r}")
 

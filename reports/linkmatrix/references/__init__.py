@@ -1,1 +1,1 @@
-"""Expected values of cells: tables of references, measured noise, tolerances, and published systems."""
+"""Expected values of cells: tables of references, measured noise, tolerances, typical values, and published systems."""

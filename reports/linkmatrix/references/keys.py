@@ -1,7 +1,8 @@
 """The keys of references: the check that measured a result, and the variant of the measurement.
 
 The name of a table of references is the name of the machine, followed by '@' and a word for each difference from the
-usual measurement. "hgx-h200@all@device" is for all nodes and GPU memory. The checks pass such names to ReFrame.
+usual measurement. For example, "hgx-h200@all@device" is for all nodes and GPU memory. The checks pass such names to
+ReFrame.
 
 A word may be a size, as in "hgx-h200@1MiB", or "NET@4096" of a sweep. Such references apply to results of this size
 only. A table without a size applies to results of any size, because the default size depends on test case and back end.
@@ -51,7 +52,7 @@ SENDS = "device_sends"  # NCCL's sends inside a node
 
 
 def table_size(table: str) -> int | None:
-    """The size in the name of a table in bytes: 1048576 for "hgx-h200@1MiB"; None without a size."""
+    """The size in the name of a table, in bytes: 1048576 for "hgx-h200@1MiB". None for a name without a size."""
     for word in table.split("@")[1:]:
         match = re.fullmatch(r"(\d+)([A-Za-z]*)", word)
         if match and match[2] in SUFFIXES:
@@ -60,13 +61,16 @@ def table_size(table: str) -> int | None:
 
 
 def asking_check(record: Mapping[str, Any]) -> str:
-    """The name of the check that requested a record; "" for no check, and for the checks of BORROWING_CHECKS."""
+    """The name of the check that requested a record; "" if no check did, or if the check is in BORROWING_CHECKS."""
     asked = str(record.get("asked_by") or "").partition(" ")[0]
     return "" if asked in BORROWING_CHECKS else asked
 
 
 def measuring_check(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
-    """The name of the check that requested a result. Without one, the name of the check that measures the same."""
+    """The name of the check that requested a result.
+
+    Without such a check: the name of the check that measures the same.
+    """
     asked = asking_check(record)
     if asked:
         return asked
@@ -88,7 +92,7 @@ def measuring_check(record: Mapping[str, Any], result: Mapping[str, Any]) -> str
 
 
 def measured_variant(record: Mapping[str, Any]) -> str:
-    """The variant words of a record from the name of its check: "@all@device"; "" for the usual measurement."""
+    """The variant words in the check name of a record, such as "@all@device"; "" for the usual measurement."""
     asked_by = record.get("asked_by") or ""
     return "".join(word for pattern, word in VARIANTS if re.search(pattern, asked_by))
 
@@ -96,7 +100,7 @@ def measured_variant(record: Mapping[str, Any]) -> str:
 def device_route(record: Mapping[str, Any], result: Mapping[str, Any], variant: str = "") -> str:
     """The route of MPI messages between GPUs, such as "mpi, without gdrcopy"; "" for other results.
 
-    variant: the variant words of the test; "" to take them from the record.
+    variant: the variant words of the test; "" to use the variant words of the record.
     """
     if result["memory"] != "device" or result["engine"] != "mpi":
         return ""
@@ -106,13 +110,13 @@ def device_route(record: Mapping[str, Any], result: Mapping[str, Any], variant: 
 
 
 def distinguishing_words(record: Mapping[str, Any], result: Mapping[str, Any], variant: str = "") -> str:
-    """The words that distinguish results of one test case and size.
+    """The words that distinguish several results of the same test case and size.
 
-    * between endpoints: options and route: ", 4 pairs, device memory, staged"
+    * between endpoints: options and route, such as ", 4 pairs, device memory, staged"
     * collectives: numbers of nodes and ranks, and the library unless it is NCCL
     * simulations on the cores of a host: numbers of nodes and ranks, and "cores of a host"
 
-    Results of other programs also have the name of the program. variant: see `device_route`.
+    For results of other programs, the words also contain the name of the program. variant: see `device_route`.
     """
     program = (record.get("imported") or {}).get("program")
     by = f", by {program}" if program else ""
@@ -125,16 +129,16 @@ def distinguishing_words(record: Mapping[str, Any], result: Mapping[str, Any], v
 
 
 def is_known(testcase: str) -> bool:
-    """Whether the name of a test case contains no "unknown" engine, buffer or collective."""
+    """Whether the engine, buffer and collective in the name of a test case are known: none of them is "unknown"."""
     return "_unknown_" not in testcase
 
 
 def without_variant(table: str) -> str:
-    """The name of a table without the words of VARIANTS: "hgx@1MiB" for "hgx@all@1MiB"."""
+    """The name of a table without its variant words, see VARIANTS: "hgx@1MiB" for "hgx@all@1MiB"."""
     machine, *words = table.split("@")
     return "@".join([machine, *(word for word in words if f"@{word}" not in WORDS)])
 
 
 def with_variant(table: str, variant: str) -> str:
-    """The name of a table for a variant. A name that contains '@' already stays unchanged."""
+    """The name of a table with the variant words added. A name that already contains '@' stays unchanged."""
     return table if "@" in table else table + variant

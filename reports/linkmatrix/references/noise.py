@@ -1,11 +1,11 @@
-"""Robust medians and noise of several runs, and tolerances from the noise, with numpy on whole matrices.
+"""Robust medians and noise of several runs, and tolerances from the noise. The functions use numpy on whole matrices.
 
 A limit is the larger of a floor and k·σ.
 
 * σ is 1.4826 times the median absolute deviation of values from the medians of their cells. All cells of a link class
   share σ, because six runs of one cell are too few to estimate its σ.
-* k(m) limits the probability of any false alarm among m cells of a healthy run to 1 %. k(m) is the normal quantile of
-  1 - 0.01 / m (Bonferroni): 3.6 for 8 devices (56 cells), 4.6 for 64 devices, 5.6 for 1,024 devices.
+* k(m) limits the probability of a false alarm in a healthy run of m cells to 1 %. k(m) is the normal quantile of 1 -
+  0.01 / m (Bonferroni): 3.6 for 8 devices (56 cells), 4.6 for 64 devices, 5.6 for 1,024 devices.
 * References from few runs need a larger k, because σ and the medians are uncertain (`sigma_limit_of_runs`).
 """
 
@@ -32,7 +32,7 @@ MEDIAN_EFFICIENCY = np.pi / 2  # variance of a median relative to the variance o
 
 
 def sigma_limit(cells: int) -> float:
-    """k(m) of this module's docstring: the number of σ by which each of m = `cells` cells may deviate."""
+    """The number of σ by which each of `cells` cells may deviate: k(m) of this module's docstring, with m = `cells`."""
     return normal_sigmas(FALSE_ALARMS / max(cells, 1))
 
 
@@ -42,15 +42,15 @@ def normal_sigmas(chance: float) -> float:
 
 
 def robust_sigma(values: np.ndarray) -> float:
-    """σ estimated from the median absolute deviation of the values, which are assumed to be normally distributed."""
+    """σ of normally distributed values, estimated from their median absolute deviation."""
     return 1.4826 * float(np.median(np.abs(values - np.median(values))))
 
 
 @dataclass(frozen=True)
 class Spread:
-    """The medians and the noise of the cells of several runs.
+    """The medians and the noise of the cells over several runs.
 
-    * centre: the median of each cell, rows × columns; NaN unless every run has a value
+    * centre: the median of each cell, rows × columns; NaN if a run has no value
     * sigma: σ of each cell as a fraction of its median, rows × columns
     * class_sigma: {link class: σ as a fraction}
     * residuals: value / median - 1, runs × rows × columns
@@ -63,10 +63,11 @@ class Spread:
 
 
 def spread(values: np.ndarray, classes: np.ndarray) -> Spread:
-    """The medians and the noise of runs.
+    """Calculates the medians and the noise of runs.
 
-    values: runs × rows × columns, NaN for missing values. This array becomes the residuals, because a copy of 30 runs
-    of 1,024 endpoints has 250 MB. classes: the link class of each cell, rows × columns.
+    * values: runs × rows × columns, NaN for missing values. The array is overwritten with the residuals, because a copy
+      of 30 runs of 1,024 endpoints would need 250 MB.
+    * classes: the link class of each cell, rows × columns
     """
     runs = values.shape[0]
     applies = np.isfinite(values).all(axis=0)
@@ -88,17 +89,18 @@ def spread(values: np.ndarray, classes: np.ndarray) -> Spread:
 
 
 def small_sample_factor(runs: int) -> float:
-    """The factor that corrects σ of `runs` values around their own median, which is too small for few values.
+    """The factor by which σ of a few values around their median must be multiplied. Without the factor, σ is too small.
 
-    The factor was fitted to normal noise, and is correct within 1 % from 6 runs: 1.27 for 6, 1.12 for 12, 1.04 for 30.
+    runs: the number of values. The factor was fitted to normal noise. It is correct within 1 % from 6 runs: 1.27 for 6,
+    1.12 for 12, 1.04 for 30.
     """
     return 1 + 1.16 / runs + 2.9 / runs**2
 
 
 def median_residual(residuals: np.ndarray, cells: np.ndarray) -> float:
-    """The median absolute residual of the chosen cells over all runs.
+    """The median absolute residual of some cells over all runs.
 
-    residuals: runs × rows × columns. cells: a mask, rows × columns, of cells without NaN.
+    residuals: runs × rows × columns. cells: a mask, rows × columns. The cells in the mask have no NaN.
     """
     off = np.empty((len(residuals), int(cells.sum())))
     for run, of_run in enumerate(residuals):
@@ -110,9 +112,9 @@ def median_residual(residuals: np.ndarray, cells: np.ndarray) -> float:
 
 
 def median_of_runs(values: np.ndarray, transform: Callable[[np.ndarray], np.ndarray] = np.asarray) -> np.ndarray:
-    """The median of each cell over the runs, rows × columns; undefined for a cell with a NaN.
+    """The median of each cell over the runs, rows × columns. The result of a cell with a NaN is undefined.
 
-    values: runs × rows × columns. transform: a function that is applied to the values first.
+    values: runs × rows × columns. transform: a function that is first applied to the values.
     """
     runs = len(values)
     centre = np.empty(values.shape[1:])
@@ -125,42 +127,46 @@ def median_of_runs(values: np.ndarray, transform: Callable[[np.ndarray], np.ndar
 
 
 def medians(values: np.ndarray, axis: int) -> np.ndarray:
-    """The medians of the rows (axis 1) or columns (axis 0). NaN is ignored; a row or column of NaN has the median 0."""
+    """The median of each row (axis 1) or column (axis 0). NaN is ignored.
+
+    A row or column with NaN only has the median 0.
+    """
     ordered = np.sort(values if axis == 1 else values.T, axis=1)  # NaN is last
     count = (~np.isnan(ordered)).sum(axis=1)
     return np.where(count > 0, median_of_sorted(ordered, np.maximum(count, 1)), 0.0)
 
 
 def median_of_sorted(ordered: np.ndarray, count: int | np.ndarray) -> np.ndarray:
-    """The median of the first `count` numbers of each row. The rows of `ordered` are sorted."""
+    """The median of the first `count` numbers of each row of `ordered`. Each row must be sorted."""
     lines = np.arange(len(ordered))
     return (ordered[lines, (count - 1) // 2] + ordered[lines, count // 2]) / 2
 
 
 def tolerance(sigma: float, cells: int, runs: int) -> float:
-    """k·σ as a fraction: by how much new values of `cells` cells may differ from medians of `runs` runs."""
+    """The tolerance k·σ, as a fraction, for new values of `cells` cells compared with medians of `runs` runs."""
     return sigma_limit_of_runs(cells, runs) * sigma
 
 
 def sigma_limit_of_runs(cells: int, runs: int) -> float:
-    """k, the number of σ by which new values of `cells` cells may differ from medians of `runs` runs.
+    """k for references from runs: the number of σ by which a new value may differ from the median of `runs` runs.
 
-    The number is larger than `sigma_limit`, because the medians and σ of few runs are uncertain.
+    cells: the number of compared cells. The result is larger than `sigma_limit`, because the medians and σ of few runs
+    are uncertain.
     """
     return with_uncertain_sigma(sigma_limit(cells), cells, runs) * float(np.sqrt(1 + MEDIAN_EFFICIENCY / runs))
 
 
 def with_uncertain_sigma(k: float, cells: int, runs: int) -> float:
-    """k for the same probability, but with σ estimated from `runs` runs of `cells` cells instead of known.
+    """A larger k with the same probability of a false alarm, for σ that is estimated from `runs` runs of `cells` cells.
 
-    Student's t, to first order, has the factor 1 + (k² + 1) / 4ν. Here ν = cells · (runs - 3) / 2, fitted to 1 to 132
-    cells.
+    To first order, Student's t has the factor 1 + (k² + 1) / 4ν. Here, ν = cells · (runs - 3) / 2 was fitted to 1 to
+    132 cells.
     """
     return k * (1 + (k**2 + 1) / (2 * max(cells, 1) * max(runs - 3, 1)))
 
 
 def outliers(found: Spread, cells: int, floor: float | np.ndarray) -> np.ndarray:
-    """The mask of values that differ from their cell's median by more than the noise, runs × rows × columns.
+    """The mask of the values that differ from the median of their cell by more than the noise, runs × rows × columns.
 
     floor: the smallest deviation of an outlier as a fraction, for all cells or per cell (rows × columns).
     """
@@ -174,12 +180,12 @@ def outliers(found: Spread, cells: int, floor: float | np.ndarray) -> np.ndarray
 def class_deviations(
     logs: np.ndarray, classes: np.ndarray, floors: float | Sequence[float]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(deviation, sigma, limit) of each cell compared with the upper part of its link class; each rows × columns.
+    """Compares each cell with the upper part of its link class. Returns (deviation, sigma, limit), each rows × columns.
 
-    A class of at most FEW_CELLS cells is compared with its best cell. Its noise is the floor.
+    A class of at most FEW_CELLS cells is compared with its best cell, and its floor is used as noise.
 
-    * logs: logarithms of the values, where larger is better; NaN for missing values
-    * classes: the index of each cell's class; -1 for none
+    * logs: logarithms of the values. Larger is better. NaN for missing values.
+    * classes: the index of each cell's class; -1 for cells without a class
     * floors: the smallest limits as fractions, one for all classes or one per class
     """
     groups = int(classes.max(initial=-1)) + 1
@@ -202,9 +208,10 @@ def class_deviations(
 
 
 def upper_part(values: np.ndarray) -> tuple[float, float]:
-    """(median, σ) of the healthy cells, estimated from the 70 % and 90 % quantiles. Slow cells are below them.
+    """Returns (median, σ) of the healthy cells, estimated from the 70 % and 90 % quantiles of all cells.
 
-    In a normal distribution, these quantiles are 0.524 σ and 1.282 σ above the median.
+    Slow cells are below these quantiles. In a normal distribution, the quantiles are 0.524 σ and 1.282 σ above the
+    median.
     """
     high, higher = np.quantile(values, [0.70, 0.90])
     sigma = float(higher - high) / (1.2816 - 0.5244)
@@ -212,7 +219,7 @@ def upper_part(values: np.ndarray) -> tuple[float, float]:
 
 
 def measured_floor(deviations: np.ndarray, sigma: float, k: float, floor: float) -> float:
-    """The floor of a class from the noise of its cells, if `floor` is rough; otherwise `floor`.
+    """The floor of a class. A rough `floor` is replaced by a floor from the noise of the cells.
 
     deviations: of the cells from the level of the class. sigma: σ of the upper part of the class.
     """
@@ -223,7 +230,7 @@ def measured_floor(deviations: np.ndarray, sigma: float, k: float, floor: float)
 
 
 class Floor(NamedTuple):
-    """The smallest tolerances below and above a reference, as fractions."""
+    """The smallest tolerance below a reference, and the smallest tolerance above a reference, as fractions."""
 
     lower: float
     upper: float
@@ -270,7 +277,7 @@ LATENCY = Floor(0.25, 0.20)
 
 
 def cell_carrier(result: Mapping[str, Any], link_class: str, backend: str = "") -> Carrier:
-    """The hardware that transfers the data of a result's cells of a link class.
+    """The hardware that transfers the data of a result's cells, for one link class.
 
     backend: the back end of the record; "" if unknown.
     """
@@ -285,18 +292,18 @@ def cell_carrier(result: Mapping[str, Any], link_class: str, backend: str = "") 
 
 
 def reference_floor(result: Mapping[str, Any], link_class: str, backend: str = "") -> Floor:
-    """The floor of a reference for a result's cells of a link class. backend: see `cell_carrier`."""
+    """The floor of a reference for a result's cells, for one link class. backend: see `cell_carrier`."""
     return LATENCY if result["unit"] == "us" else FLOORS[cell_carrier(result, link_class, backend)]
 
 
 def rank_floor(unit: str, link_class: str) -> float:
-    """The smaller of both tolerances for a matrix between ranks in host memory, as a fraction."""
+    """The smaller of the lower and upper floors of a matrix between ranks in host memory, as a fraction."""
     carrier = Carrier.NETWORK if link_class == "NET" else Carrier.PROCESSOR
     return min(LATENCY if unit == "us" else FLOORS[carrier])
 
 
 def floor_without_reference(result: Mapping[str, Any], link_class: str, backend: str = "") -> float:
-    """The smallest deviation from its link class, as a fraction, with which a cell without a reference is slow."""
+    """The smallest deviation from its link class that makes a cell without a reference slow, as a fraction."""
     return (
         min(LATENCY) if result["unit"] == "us" else FLOORS_WITHOUT_REFERENCE[cell_carrier(result, link_class, backend)]
     )

@@ -33,7 +33,10 @@ NUMBERED = re.compile(r"(.*?)(0|[1-9]\d{0,8})")
 
 
 class Names(NamedTuple):
-    """Names of endpoints: a prefix with ranges of numbers. Without ranges, the prefix is the only name."""
+    """Names of endpoints: a prefix with ranges of numbers, such as "gpu[0-3,6]".
+
+    Without ranges, the prefix is the only name.
+    """
 
     prefix: str
     ranges: tuple[tuple[int, int], ...] = ()
@@ -54,7 +57,10 @@ class Names(NamedTuple):
 
     @classmethod
     def covering(cls, names: Iterable[str]) -> list["Names"]:
-        """`Names` that together contain exactly these names: one per prefix, and one per name without a number."""
+        """Returns a list of `Names` that together contain exactly these names.
+
+        There is one item per prefix, and one item per name without a number.
+        """
         found: dict[str, list[int]] = {}
         alone = []
         for name in names:
@@ -90,7 +96,7 @@ class Names(NamedTuple):
 
 
 def number_ranges(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
-    """The ranges of consecutive numbers: ((0, 3), (6, 6)) for 0, 1, 2, 3, 6."""
+    """The ranges of consecutive numbers, such as ((0, 3), (6, 6)) for 0, 1, 2, 3, 6."""
     found: list[tuple[int, int]] = []
     for number in sorted(set(numbers)):
         if found and found[-1][1] == number - 1:
@@ -101,7 +107,10 @@ def number_ranges(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
 
 
 class Group(NamedTuple):
-    """The pairs of two different endpoints, a source and a destination. each_node: only the pairs inside a node."""
+    """Pairs of two different endpoints: each source with each destination.
+
+    each_node: only the pairs inside each node.
+    """
 
     sources: Names
     destinations: Names
@@ -118,7 +127,7 @@ class Group(NamedTuple):
 
     @property
     def is_pair(self) -> bool:
-        """Whether the group is one pair, which has priority over larger groups."""
+        """Whether the group contains one pair only. Such a group has priority over larger groups."""
         return not self.each_node and self.sources.count == self.destinations.count == 1
 
     def __str__(self) -> str:
@@ -127,13 +136,16 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class PairClasses:
-    """The adopted classes of a table of references. groups: {link class: groups of pairs}, in order of priority."""
+    """The adopted classes of a table of references. groups: {link class: its groups of pairs}.
+
+    The order of the groups is their priority.
+    """
 
     groups: Mapping[str, tuple[Group, ...]]
 
     @classmethod
     def read(cls, content: object) -> "PairClasses":
-        """Parses the content of `$classes`, {link class: text}, and ignores BETWEEN_NODES. Raises ValueError."""
+        """Parses `$classes`, a mapping {link class: text}. The class BETWEEN_NODES is ignored. Raises ValueError."""
         if not isinstance(content, dict):
             raise ValueError("it must be a mapping of link classes to pairs of endpoints")
         found: dict[str, tuple[Group, ...]] = {}
@@ -151,28 +163,31 @@ class PairClasses:
         return bool(self.groups)
 
     def texts(self) -> dict[str, str]:
-        """{link class: text of its groups}: the content of `$classes`."""
+        """Returns {link class: text of its groups}, as in `$classes`."""
         return {name: ", ".join(map(str, groups)) for name, groups in self.groups.items()}
 
     def pair_class(self, name: str) -> str | None:
-        """The class of a pair such as "gpu0->gpu3"; None if no class contains the pair."""
+        """The adopted class of a pair such as "gpu0->gpu3"; None if the pair has no adopted class."""
         source, _, destination = name.partition("->")
         return next((found for found, group in self.ordered if contains([group], source, destination)), None)
 
     @cached_property
     def ordered(self) -> list[tuple[str, Group]]:
-        """The groups as (class, group), in order of priority: groups of one pair are first."""
+        """The groups as (class, group), in order of priority. Groups of one pair are first."""
         every = [(name, one) for name, groups in self.groups.items() for one in groups]
         return sorted(every, key=lambda item: not item[1].is_pair)
 
     @cached_property
     def pairs(self) -> dict[str, list[Pair]]:
-        """{class: pairs} of the classes whose pairs `listed_pairs` returns."""
+        """Returns {class: its pairs}. Classes without listed pairs are left out, see `listed_pairs`."""
         each = {name: self.listed_pairs(name) for name in self.groups}
         return {name: pairs for name, pairs in each.items() if pairs is not None}
 
     def listed_pairs(self, name: str) -> list[Pair] | None:
-        """The pairs of a class; None for more than MAX_LISTED_ENDPOINTS endpoints, and for pairs inside each node."""
+        """The pairs of a class as a list.
+
+        None for a class with more than MAX_LISTED_ENDPOINTS endpoints, and for a class of pairs inside each node.
+        """
         groups = self.groups[name]
         sides = [side for one in groups for side in (one.sources, one.destinations)]
         if any(one.each_node for one in groups) or any(side.count > MAX_LISTED_ENDPOINTS for side in sides):
@@ -185,18 +200,18 @@ class PairClasses:
         ]
 
     def with_groups(self, more: Mapping[str, Sequence[Group]]) -> "PairClasses":
-        """These classes with additional groups of lower priority."""
+        """Adds groups of lower priority to these classes. Returns the result as a new object."""
         both = {name: [*self.groups.get(name, ()), *more.get(name, ())] for name in {**self.groups, **more}}
         return PairClasses({name: tuple(dict.fromkeys(groups)) for name, groups in both.items() if groups})
 
 
 def endpoint_type(name: str) -> str:
-    """The type of an endpoint: "gpu" for "gpu3"."""
+    """The type of an endpoint, such as "gpu" for "gpu3"."""
     return name.rstrip("0123456789")
 
 
 def contains(groups: Iterable[Group], source: str, destination: str) -> bool:
-    """Whether one of the groups contains a pair. Groups inside each node are ignored."""
+    """Whether a group contains the pair. Groups of pairs inside each node are ignored."""
     if source == destination:
         return False
     return any(source in one.sources and destination in one.destinations for one in groups if not one.each_node)
@@ -206,12 +221,14 @@ NO_CLASSES = PairClasses({})
 
 
 class MatrixClasses:
-    """The link classes whose references apply to the cells of one matrix.
+    """The link class of each cell of one matrix, for the choice of its reference.
 
-    * A pair in `$classes` has its adopted class.
-    * Another pair has the class that the run found.
-    * If the found class is a class of `$classes`, the pair has NO_CLASS, because the class has adopted pairs only. This
-      does not apply to a class with pairs of the reverse direction only: "numa0->gpu0" for a matrix of "gpu0->numa0".
+    1. A pair in `$classes` has its adopted class.
+    2. Another pair has the class that the run found. If `$classes` contains this class, the pair has NO_CLASS instead,
+       because a class in `$classes` has adopted pairs only.
+
+    A class in `$classes` is ignored if it only has pairs of the reverse direction. An example is "numa0->gpu0" for a
+    matrix of "gpu0->numa0".
     """
 
     def __init__(self, classes: PairClasses, testcase: str, rows: Sequence[str], columns: Sequence[str]) -> None:
@@ -230,7 +247,7 @@ class MatrixClasses:
 
     @cached_property
     def masks(self) -> list[tuple[str, bool, np.ndarray, np.ndarray]]:
-        """(class, each_node, mask of the sources, mask of the destinations) of each group, in order of priority."""
+        """The groups in order of priority, as (class, each_node, mask of the sources, mask of the destinations)."""
         return [
             (
                 name,
@@ -246,9 +263,9 @@ class MatrixClasses:
     def codes(
         self, rows: Sequence[str], columns: Sequence[str], found: np.ndarray, names: Sequence[str]
     ) -> tuple[np.ndarray, list[str]]:
-        """(codes, classes): `classes[code]` is the class of a cell; codes: rows × columns.
+        """Returns (codes, classes). The class of a cell is `classes[code]`. The array `codes` is rows × columns.
 
-        found: the classes that a run found, as indices of `names`; rows × columns.
+        found: the classes that the run found, rows × columns, as indices of `names`.
         """
         known = [*names, *(name for name in (*self.classes.groups, NO_CLASS) if name not in names)]
         limited = np.array([self.has_pairs(name) for name in names], dtype=bool)
@@ -263,20 +280,23 @@ class MatrixClasses:
         return codes, known
 
     def has_pairs(self, name: str) -> bool:
-        """Whether the class has adopted pairs other than pairs of the matrix's reverse direction."""
+        """Whether the class has adopted pairs. Pairs of the reverse direction of the matrix do not count."""
         groups = self.classes.groups.get(name, ())
         adopted = {(endpoint_type(one.sources.prefix), endpoint_type(one.destinations.prefix)) for one in groups}
         reverse = {direction[::-1] for direction in self.directions} - self.directions
         return bool(adopted) and not adopted <= reverse
 
     def cell_class(self, pair: Pair, found: str) -> str:
-        """The link class whose reference applies to one cell. found: the class that a run found."""
+        """The link class whose reference applies to a cell. found: the class that the run found."""
         codes, known = self.codes([pair[0]], [pair[1]], np.zeros((1, 1), dtype=int), [found])
         return known[codes[0, 0]]
 
 
 def places_by_node(labels: Sequence[str]) -> tuple[list[int], list[str]]:
-    """(node numbers, names inside the nodes) of labels: ([0, 1], ["rank0", "rank0"]) for "n17:gpu0", "n40:gpu0"."""
+    """Returns (node numbers, names inside the nodes) of labels.
+
+    For "n17:gpu0" and "n40:gpu0", the result is ([0, 1], ["rank0", "rank0"]).
+    """
     names = [label.rpartition(":")[0] for label in labels]
     number = {name: at for at, name in enumerate(dict.fromkeys(names))}
     counted: Counter[str] = Counter()
@@ -290,9 +310,9 @@ def places_by_node(labels: Sequence[str]) -> tuple[list[int], list[str]]:
 def cover_pairs(
     rows: Sequence[str], columns: Sequence[str], inside: np.ndarray, each_node: bool = False
 ) -> list[Group]:
-    """Groups that contain exactly the pairs of the mask `inside`, rows × columns.
+    """Groups for exactly the pairs in the mask `inside`, rows × columns. The diagonal of the mask is ignored.
 
-    Rows with the same columns form one group. The diagonal of the mask is ignored.
+    Rows with the same columns form one group.
     """
     column_index = {name: column for column, name in enumerate(columns)}
     chosen: dict[bytes, list[int]] = {}

@@ -1,7 +1,8 @@
-"""Published systems: program outputs that other sites published, for comparison with a run.
+"""Published systems: outputs of programs that other sites published, for comparison with a run.
 
-config/references/published contains the outputs and command lines, unchanged. The first line of each document names its
-source. No verdict depends on these figures; config/references/abci.yaml has references for runs on the same system.
+config/references/published contains the unchanged outputs and command lines. The first line of each document contains
+its source. No verdict depends on these figures. The references in config/references/abci.yaml are for runs on the same
+system.
 """
 
 from __future__ import annotations
@@ -31,10 +32,11 @@ OSU_TESTS = {
 
 
 class Printed(NamedTuple):
-    """A published matrix of one test case and size.
+    """A published matrix: one size of a test case.
 
-    part: the name of a part of the test case, "" for the whole. size_bytes: None if unknown. extent: the numbers of
-    nodes and ranks of a collective; None for other test cases.
+    * part: the name of a part of the test case; "" for the test case itself
+    * size_bytes: None if unknown
+    * extent: the numbers of nodes and ranks of a collective; None for other test cases
     """
 
     testcase: str
@@ -46,7 +48,10 @@ class Printed(NamedTuple):
 
 
 class Series(NamedTuple):
-    """The efficiency of a simulation: {number of devices: mean over all numbers of bodies above `bodies_above`}."""
+    """The published efficiency of a simulation: {number of devices: mean efficiency}.
+
+    The mean is over all numbers of bodies above `bodies_above`.
+    """
 
     testcase: str
     bodies_above: int
@@ -63,10 +68,11 @@ class Published(NamedTuple):
 
 @dataclass(frozen=True)
 class System:
-    """A published system. document: its file in FOLDER.
+    """A published system.
 
-    runs: a predicate for the runs of the document that belong to the system. size: the bytes per copy, for tables
-    without a size.
+    * document: its file in FOLDER
+    * runs: a function that returns whether a run of the document belongs to the system
+    * size: the bytes per copy, for tables that do not contain the size
     """
 
     document: str
@@ -75,9 +81,10 @@ class System:
 
 
 def abci(letter: str, devices: int) -> Callable[[Run], bool]:
-    """A predicate for the runs on one of ABCI's two node types.
+    """Returns a function that returns whether a run is on one of the two node types of ABCI.
 
-    letter: the type in the heading of a column, "A" or "V". devices: the devices of a node, for other tables.
+    * letter: the node type in the heading of a column, "A" or "V"
+    * devices: the number of devices per node, for tables without such a heading
     """
     return lambda run: (
         run.software["column"].startswith(f"ComputeNode({letter})")
@@ -100,7 +107,7 @@ NAMES = tuple(SYSTEMS)
 
 
 def load(name: str) -> Published:
-    """The figures of a system of SYSTEMS. Raises BadInput for an unknown name or an unreadable document."""
+    """The figures of a system in SYSTEMS. Raises BadInput for an unknown name or an unreadable document."""
     from ..foreign import nccl, scan, to_record
 
     if name not in SYSTEMS:
@@ -125,7 +132,7 @@ def load(name: str) -> Published:
 
 
 def printed_tables(run: Run, system: System, extent: Extent | None) -> Iterator[Printed]:
-    """Yields each table of a run, followed by its parts. Cells without a number are left out."""
+    """Yields each table of a run, followed by the parts of the table. Cells without a number are left out."""
     for table in run.tables:
         grids = [("", table.unit, table.cells), *((name, part.unit, part.cells) for name, part in table.parts.items())]
         for name, unit, cells in grids:
@@ -140,7 +147,7 @@ def printed_tables(run: Run, system: System, extent: Extent | None) -> Iterator[
 
 
 def page_runs(text: str) -> list[Run]:
-    """One run per column of the OSU tables in a document. A table has one line per size.
+    """Reads the OSU tables of a document: one run per column. A table has one line per size.
 
     The heading of a column for host memory ends with "Mem".
     """
@@ -165,7 +172,10 @@ def page_runs(text: str) -> list[Run]:
 
 
 def read_series(text: str) -> Iterator[Series]:
-    """Yields the efficiencies in a document: a line `devices 1 2 3 …` and a line `average efficiency` with numbers."""
+    """Yields the series of a document.
+
+    A series is a line `devices 1 2 3 …` and a line `average efficiency` with numbers.
+    """
     for match in EFFICIENCY.finditer(text):
         devices, values = match[1].split(), match[2].split()
         if len(devices) == len(values):  # the document: "average efficiency of nbodies>50000"

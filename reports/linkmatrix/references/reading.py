@@ -1,4 +1,7 @@
-"""Reads files of references. Errors name the file and the key. Typos and tolerances without effect are errors."""
+"""Reads files of references. Error messages contain the file and the key.
+
+Misspelt keys and tolerances without effect are errors.
+"""
 
 import math
 import re
@@ -22,11 +25,11 @@ DECIMAL = re.compile(r"(?P<whole>[-+]?(0|[1-9]\d*))|[-+]?(0|[1-9]\d*)?(\.\d*)(e[
 
 
 class StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """A YAML loader that refuses repeated keys and unusual numbers."""
+    """A YAML loader that refuses repeated keys and ambiguous numbers."""
 
 
 def strict_mapping(loader: StrictLoader, node: yaml.MappingNode) -> dict[Any, Any]:
-    """The mapping of a node. Raises YAMLError for a repeated key, and for a key that is not text, such as `no`."""
+    """Reads a mapping. Raises YAMLError for a repeated key, and for a key that is not text, such as `no`."""
     keys = [loader.construct_object(key, deep=True) for key, _ in node.value]
     for (key, _), found in zip(node.value, keys, strict=True):
         if not isinstance(found, str) or key.tag != TEXT:
@@ -39,7 +42,7 @@ def strict_mapping(loader: StrictLoader, node: yaml.MappingNode) -> dict[Any, An
 
 
 def strict_number(_: StrictLoader, node: yaml.ScalarNode) -> float:
-    """The number of a node. Raises YAMLError for 0777 and 3:20:10, which are 511 and 12010 in YAML 1.1."""
+    """Reads a number. Raises YAMLError for 0777 and 3:20:10, which are 511 and 12010 in YAML 1.1."""
     number = decimal(node.value)
     if number is None:
         problem = f"YAML reads '{node.value}' as another number: write the number in decimal digits"
@@ -49,7 +52,10 @@ def strict_number(_: StrictLoader, node: yaml.ScalarNode) -> float:
 
 @cache
 def decimal(text: str) -> float | None:
-    """The number of a text in decimal digits: an int if it has no point and no exponent. None for any other text."""
+    """The number in a text of decimal digits; None for any other text.
+
+    Without a point and an exponent, the number is an int.
+    """
     match = DECIMAL.fullmatch(text)
     if match is None:
         return None
@@ -63,9 +69,10 @@ for kind in ("int", "float"):
 
 
 def refuse_tags_and_deep_nesting(text: str) -> None:
-    """Raises YAMLError for deep nesting, which overflows libyaml's stack, and for tags.
+    """Raises YAMLError for tags and for deep nesting.
 
-    PyYAML raises other exceptions than YAMLError for a text that contradicts its tag.
+    Deep nesting would overflow libyaml's stack. For a text that contradicts its tag, PyYAML would raise another
+    exception.
     """
     depth = 0
     for event in yaml.parse(text, Loader=StrictLoader):
@@ -90,9 +97,11 @@ WAIVER = re.compile(r"\S.* until (?P<day>\d{4}-\d\d-\d\d)")
 
 @dataclass(frozen=True)
 class Reference:
-    """An expected value with tolerances as fractions: lower ≤ 0, upper ≥ 0, None for no limit.
+    """An expected value and its tolerances as fractions.
 
-    waiver: the reason for an expected failure with its last day, "ticket 4711 until 2026-12-31"; "" for none.
+    * lower: 0 or negative; None for no limit
+    * upper: 0 or positive; None for no limit
+    * waiver: why and until when a failure is expected, such as "ticket 4711 until 2026-12-31"; "" without a waiver
     """
 
     value: float
@@ -131,7 +140,7 @@ class Content(NamedTuple):
     classes: dict[tuple[str, str], PairClasses]
 
     def add(self, other: "Content", file: Path) -> None:
-        """Adds the content of a file. Raises BadInput for a key that already has another value."""
+        """Adds the content of a file. Raises BadInput if a key has another value already."""
         for known, added, kind in ((self.tables, other.tables, "references"), (self.classes, other.classes, CLASSES)):
             for key, value in added.items():
                 if known.setdefault(key, value) != value:
@@ -139,7 +148,7 @@ class Content(NamedTuple):
 
 
 def read_file(file: Path) -> Content:
-    """The content of a file. Raises BadInput; the message names file and key."""
+    """Reads a file of references. Raises BadInput. The message contains the file and the key."""
     raw = read_whole(file, MAX_BYTES)
     try:
         text = raw.decode("utf-8")
@@ -150,9 +159,9 @@ def read_file(file: Path) -> Content:
 
 @lru_cache(maxsize=8)
 def read_text(text: str, file: Path) -> Content:
-    """The content of the text of a file. Raises BadInput; the message names file and key.
+    """Reads the text of a file of references. Raises BadInput. The message contains the file and the key.
 
-    The result is cached, so callers must not change it.
+    The result is cached, so callers must not change the result.
     """
     try:
         refuse_tags_and_deep_nesting(text)
@@ -178,7 +187,7 @@ def read_text(text: str, file: Path) -> Content:
 
 
 def adopted_classes(content: Any, where: str) -> PairClasses:
-    """Parses the content of `$classes`. Raises BadInput; the message begins with `where`."""
+    """Parses the content of `$classes`. Raises BadInput. where: the beginning of the error message."""
     try:
         return PairClasses.read(content)
     except ValueError as error:
@@ -186,14 +195,17 @@ def adopted_classes(content: Any, where: str) -> PairClasses:
 
 
 def mapping(value: Any, file: Path, where: str) -> dict[Any, Any]:
-    """Returns `value` if it is a mapping, otherwise raises BadInput. where: the key of `value`, for the message."""
+    """Returns `value` if it is a mapping. Raises BadInput otherwise. where: the key of `value`, for the message."""
     if not isinstance(value, dict):
         raise BadInput(f"{file}: {where} must be a mapping, and is a {type(value).__name__}")
     return value
 
 
 def reference(value: Any, where: str) -> Reference:
-    """Parses [value, lower, upper, unit] or [$xfail, waiver, [value, …]]. Raises BadInput; it begins with `where`."""
+    """Parses a reference: [value, lower, upper, unit] or [$xfail, waiver, [value, …]].
+
+    Raises BadInput. where: the beginning of the error message.
+    """
     if isinstance(value, list) and value[:1] == [XFAIL]:
         return replace(reference(value[-1], where), waiver=waiver(value[1:-1], where))
     if not isinstance(value, list) or len(value) != 4:
@@ -218,7 +230,10 @@ def reference(value: Any, where: str) -> Reference:
 
 
 def waiver(words: list[Any], where: str) -> str:
-    """The text of a waiver: its reason, and its last day at the end. Raises BadInput; it begins with `where`."""
+    """The text of a waiver: a reason, followed by the last day. Raises BadInput.
+
+    where: the beginning of the error message.
+    """
     text = words[0] if len(words) == 1 and isinstance(words[0], str) else ""
     match = WAIVER.fullmatch(text)
     try:
@@ -230,10 +245,10 @@ def waiver(words: list[Any], where: str) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a number. A bool is not a number here, although Python's bool is an int."""
+    """Whether a value is a number. True and False are not numbers here, although bool is a subclass of int."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def format_number(number: float) -> str:
-    """A number as text with six significant digits, without an exponent, because 1e+06 is text in YAML 1.1."""
+    """A number as text with six significant digits, without an exponent. In YAML 1.1, 1e+06 is a text."""
     return format(Decimal(f"{number:.6g}"), "f")

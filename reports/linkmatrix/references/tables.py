@@ -51,12 +51,12 @@ def reference_files(folder: Path) -> list[Path]:
 
 
 class References:
-    """All references of a folder. `for_result` selects the references of a result.
+    """All references of a folder. `for_result` selects the references for a result.
 
     * tables: {(check, name of the table, test case): {performance variable: reference}}
     * classes: {(check, name of the table): adopted classes of pairs}
 
-    A key without a check applies to any check.
+    A key without a check applies to all checks.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class References:
 
     @classmethod
     def load(cls, path: str | Path | None = None) -> "References":
-        """Reads a file, or all *.yaml of a folder. Raises BadInput; the message names file and key.
+        """Reads a file, or all *.yaml of a folder. Raises BadInput. The message contains the file and the key.
 
         path: None for config/references. A folder without files has no references.
         """
@@ -87,21 +87,27 @@ class References:
 
     @classmethod
     def read(cls, text: str, file: Path) -> "References":
-        """Parses the text of a file that need not exist yet. Raises BadInput; the message names file and key."""
+        """Parses the text of a file. The file need not exist yet. Raises BadInput.
+
+        The message contains the file and the key.
+        """
         return cls(*read_text(text, file))
 
     def for_result(self, record: Mapping[str, Any], result: Mapping[str, Any]) -> "References":
         """The references for the check and the size of a result.
 
-        A result without a check has the references of the check that measures the same. If this check has none, it has
-        the references of another check, unless several checks have different references.
+        For a result with a check, only the references of this check apply. For a result without a check, the first of
+        these applies:
+
+        1. the references of the check that measures the same
+        2. the references of other checks, if they do not differ from each other
         """
         # concurrent pairs of ranks are never compared with the references of a check without pairs
         only = bool(keys.asking_check(record) or result.get("pairs"))
         return self.for_check(keys.measuring_check(record, result), only, result["size_bytes"])
 
     def for_check(self, check: str, only: bool = True, size: int | None = None) -> "References":
-        """The references for a check and a size in bytes. only: never use the references of another check."""
+        """The references for a check and a size in bytes. only: whether to ignore the references of other checks."""
         found = copy.copy(self)
         found._check, found._only, found._size = check, only, size
         return found
@@ -115,9 +121,10 @@ class References:
         return sorted(testcase for table, testcase in self._tables if table == name)
 
     def table(self, name: str, testcase: str) -> Table:
-        """{performance variable: reference} of a test case in the table `name`.
+        """Returns {performance variable: reference} of a test case in the table `name`.
 
-        Empty if there are none, if several checks have different references, or if the table is for another size.
+        Empty if there are no references, if several checks have different references, or if the table is for another
+        size.
         """
         check = self._check_of(name, testcase)
         return {} if check is None else self._tables[name, testcase][check]
@@ -125,8 +132,9 @@ class References:
     def covers(self, name: str, testcase: str) -> bool:
         """Whether the cells of a test case must have references.
 
-        False for a test case or check that the table lacks. True if the table does not exist: a test with a misspelt
-        table must not pass.
+        * False if the table has no references for this test case and check.
+        * True if the table does not exist, because a test with a misspelt table must not pass.
+        * True if the table is for another size.
         """
         if not self.has_table(name):
             return True
@@ -136,7 +144,7 @@ class References:
         return bool(by_check) and (not self._only or bool(by_check.keys() & {self._check, NO_CHECK}))
 
     def has_table(self, name: str) -> bool:
-        """Whether the table `name` exists, or a table of the same machine and size with another variant."""
+        """Whether the table `name` exists. A table that differs only in its variant is sufficient."""
         names = self.names()
         return name in names or keys.without_variant(name) in map(keys.without_variant, names)
 
@@ -155,9 +163,9 @@ class References:
         return next(iter(by_check), None) if alike else None
 
     def pair_classes(self, name: str, testcase: str = "") -> PairClasses:
-        """The adopted classes of a table's pairs.
+        """The adopted classes of the pairs of a table.
 
-        testcase: takes the classes of the check whose references apply to this test case.
+        testcase: selects the check. The result has the classes of the check whose references apply to this test case.
         """
         check = self._check_of(name, testcase) if testcase else self._check
         return self._classes.get((check or NO_CHECK, name), NO_CLASSES)
@@ -165,27 +173,27 @@ class References:
     def matrix_classes(
         self, name: str | None, testcase: str, rows: Sequence[str], columns: Sequence[str]
     ) -> MatrixClasses | None:
-        """The classes whose references apply to the cells of a matrix; None for the classes that the run found.
+        """The classes that select the references of a matrix's cells; None to use the classes that the run found.
 
-        name: the name of the table, None for none. rows, columns: the labels of the matrix.
+        name: the name of the table; None without a table. rows, columns: the labels of the matrix.
         """
         classes = self.pair_classes(name, testcase) if name else NO_CLASSES
         return MatrixClasses(classes, testcase, rows, columns) if classes else None
 
     def expanded(self, name: str, testcase: str) -> Table:
-        """`table` with one entry per pair instead of the entry of an adopted class.
+        """The result of `table`, with an entry per pair instead of the entry of an adopted class.
 
-        The entry of a class of many endpoints stays.
+        A class of many endpoints keeps its entry.
         """
         return expanded(self.table(name, testcase), self.pair_classes(name, testcase))
 
     def cells(
         self, name: str, testcase: str, rows: Sequence[str] = (), columns: Sequence[str] = ()
     ) -> dict[Pair, Reference]:
-        """{(source, destination): reference} of the pairs in a table.
+        """Returns {(source, destination): reference} for the pairs of a table.
 
-        rows, columns: labels of a matrix, which replace the endpoint names of the table. Pairs of an adopted class are
-        then left out if the matrix has no endpoints of their types.
+        rows, columns: labels of a matrix. The labels replace the endpoint names of the table. If the matrix has no
+        endpoints of the types of a pair in an adopted class, this pair is left out.
         """
         table = self.table(name, testcase)
         lasting = [lasting_names(testcase, axis) for axis in (rows, columns)]
@@ -207,9 +215,9 @@ class References:
         return found
 
     def classes(self, name: str, testcase: str) -> dict[str, Reference]:
-        """{link class: reference} for pairs without their own reference.
+        """Returns {link class: reference}. These references apply to pairs without a reference of their own.
 
-        The entry "cell[NV18]" applies to any size, and "NV18@4096" to 4096 bytes.
+        The entry "cell[NV18]" applies to any size, and the entry "NV18@4096" to 4096 bytes only.
         """
         found = {}
         for variable, reference in self.table(name, testcase).items():
@@ -220,7 +228,7 @@ class References:
 
 
 def expanded(table: Table, classes: PairClasses) -> Table:
-    """A table with one entry per pair instead of the entry of an adopted class. See `References.expanded`."""
+    """A table with an entry per pair instead of the entry of an adopted class. See `References.expanded`."""
     found: Table = {}
     for variable, reference in table.items():
         match = CLASS_ROW.fullmatch(variable)
@@ -241,9 +249,10 @@ LEAST = 1e-9  # the smallest value that src/measure/references.cpp accepts
 
 
 def refused_option(extra_opts: Iterable[str], check: str, size_variable: str) -> str:
-    """The error message for an option in extra_opts that the references do not describe; "" without such an option.
+    """The error message for an option in extra_opts that the references do not describe; "" if there is none.
 
-    check: the class of the test. size_variable: the variable of the test that sets the size; "" if it has none.
+    * check: the class of the test
+    * size_variable: the variable of the test that sets the size; "" if the test has no such variable
     """
     found = sorted(UNDESCRIBED & {word.partition("=")[0] for word in extra_opts})
     if not found:
@@ -255,17 +264,19 @@ def refused_option(extra_opts: Iterable[str], check: str, size_variable: str) ->
 
 @functools.cache
 def loaded(path: str) -> References:
-    """All references of a file or folder, cached for all tests."""
+    """Reads all references of a file or folder. The result is cached for all tests."""
     return References.load(path)
 
 
 def program_references(check: str, table: str, testcase: str, file: str = "") -> tuple[str, ...]:
-    """The lines of the file for the program's --references: test case, name, value and unit, separated by tabs.
+    """The lines of the file that a program reads with --references.
 
+    * A line contains test case, name, value and unit, separated by tabs.
     * A name is a pair, or a link class without adopted pairs.
-    * file: the file that the partition names; "" for all files.
-    * The result is () without a table, and for an unreadable file, which is reported later with the verdict.
-    * References that the program refuses are left out, because it would then measure nothing.
+    * file: the file that the partition names; "" for all files
+    * Without a table, the result is (). For an unreadable file, the result is also (), because the verdict reports the
+      error later.
+    * References that the program refuses are left out, because the program would then measure nothing.
     """
     folder = os.environ["RFM_REFERENCE_PREFIX"]
     try:

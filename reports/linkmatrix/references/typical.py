@@ -35,7 +35,7 @@ Key = tuple[str, str, str]  # product, test case, link
 
 
 class Typical(NamedTuple):
-    """A typical value in the unit of a record. minimum: true for the minimum that an operator accepts."""
+    """A typical value, in the unit of records. minimum: whether the value is the minimum that an operator accepts."""
 
     value: float
     unit: str
@@ -45,18 +45,25 @@ class Typical(NamedTuple):
     date: str
 
     def share(self, value: float) -> float:
-        """A measured value as a fraction of the typical value. Fractions below 1 are worse, also for latencies."""
+        """A measured value as a fraction of the typical value.
+
+        For latencies, the inverse: a fraction below 1 is always worse.
+        """
         return self.value / value if self.unit == "us" else value / self.value
 
 
 class TypicalValues(NamedTuple):
-    """The content of typical.yaml. products: {device name: product}. values: {(product, test case, link): value}."""
+    """The content of typical.yaml.
+
+    * products: {device name: product}
+    * values: {(product, test case, link): typical value}
+    """
 
     products: Mapping[str, str]
     values: Mapping[Key, Typical]
 
     def of(self, record: Mapping[str, Any], result: Result, link_class: str) -> Typical | None:
-        """The typical value of a result's cells of one link class; None if unknown."""
+        """The typical value of a result's cells, for one link class; None if unknown."""
         links = link_names(record, result, link_class)
         names = {device["name"] for device in record["devices"]}
         product = self.products.get(next(iter(names)), ANY) if len(names) == 1 else ANY
@@ -66,7 +73,10 @@ class TypicalValues(NamedTuple):
 
 
 def link_names(record: Mapping[str, Any], result: Result, link_class: str) -> tuple[str, ...]:
-    """The names under which typical.yaml may list a link class, the most specific first; () if none fits."""
+    """The names that typical.yaml may use for a link class; () if there is no name.
+
+    The most specific name is first.
+    """
     if is_collective(result):
         extent, large = collective_extent(record), (result["size_bytes"] or 0) >= LEAST_COLLECTIVE
         if extent.nodes != 1 or not large or result["memory"] != "device":
@@ -78,13 +88,13 @@ def link_names(record: Mapping[str, Any], result: Result, link_class: str) -> tu
 
 
 def nccl_algorithm(result: Result) -> str:
-    """The algorithm of an NCCL collective, "NVLS" or "Ring"; "" for several algorithms, and if unknown."""
+    """The algorithm of an NCCL collective, such as "NVLS" or "Ring"; "" for several algorithms, or if unknown."""
     found = {note.removeprefix(NCCL_RAN).partition(",")[0] for note in result["notes"] if note.startswith(NCCL_RAN)}
     return ALGORITHMS.get(found.pop(), "") if len(found) == 1 else ""
 
 
 def pair_link_name(record: Mapping[str, Any], result: Result, link_class: str) -> str:
-    """The name of a link class between pairs in typical.yaml, such as "PCIe 5 x16"; "" if the link is unknown."""
+    """The name of the link of a pair in typical.yaml, such as "PCIe 5 x16"; "" if the link is unknown."""
     if link_class == "HOST":
         states = [device.get("state", {}) for device in record["devices"]]
         links = {(state.get("pcie_generation_most"), state.get("pcie_width_most")) for state in states}
@@ -99,7 +109,10 @@ def pair_link_name(record: Mapping[str, Any], result: Result, link_class: str) -
 
 @cache
 def typical_values(file: Path = FILE) -> TypicalValues:
-    """The content of a file of typical values; empty without a file. Raises BadInput; it names the file and the key."""
+    """Reads a file of typical values. A missing file gives an empty result.
+
+    Raises BadInput. The message contains the file and the key.
+    """
     if not file.exists():
         return TypicalValues({}, {})
     text = read_whole(file, MOST_BYTES).decode()
@@ -139,7 +152,7 @@ def typical_values(file: Path = FILE) -> TypicalValues:
 def read_entry(
     entry: Any, where: str, file: Path, products: set[str], sources: Mapping[str, Mapping[str, str]]
 ) -> tuple[Key, Typical]:
-    """Parses an item of `values`. Raises BadInput. where: the name of the item in messages."""
+    """Parses an item of `values`. Raises BadInput. where: the name of the item in error messages."""
     entry = mapping(entry, file, where)
     require(set(entry) == FIELDS, file, f"{where} must have the fields {', '.join(sorted(FIELDS))}")
     texts = all(isinstance(entry[name], str) and entry[name] for name in FIELDS - {"value"})
@@ -157,6 +170,6 @@ def read_entry(
 
 
 def require(condition: object, file: Path, problem: str) -> None:
-    """Raises BadInput with the file and the problem unless the condition is true."""
+    """Raises BadInput if the condition is false. The message contains the file and the problem."""
     if not condition:
         raise BadInput(f"{file}: {problem}")
