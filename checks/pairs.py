@@ -17,11 +17,11 @@ OF_NODES = [name for name in RANK_TESTCASES if name.startswith("node_")]
 
 @dataclass(frozen=True)
 class Route:
-    """A route between the GPU memory of two nodes.
+    """A route of data between the GPU memory of two nodes.
 
     options: options of the program.
     environment: environment variables of MPI.
-    extra: a key of the partition's extras; without this key, the route equals the usual route.
+    extra: a key of the partition's extras. On a partition without this key, the route is the same as the usual route.
     """
 
     options: tuple[str, ...] = ()
@@ -43,9 +43,9 @@ ROUTES = {
 class crossnode_pairs(sweep_run):
     """Measures all message sizes between two nodes with several concurrent pairs of ranks.
 
-    The tests match osu_mbw_mr and osu_multi_lat. With one pair, they match osu_bw, osu_bibw and osu_latency. A node has
-    one rank per GPU. A node without GPUs has up to 8 ranks. The name of the table of references ends with, for example,
-    ``@4-pairs@sweep``.
+    The tests are comparable with osu_mbw_mr and osu_multi_lat. Tests with one pair are comparable with osu_bw, osu_bibw
+    and osu_latency. A node has one rank per GPU. A node without GPUs has up to 8 ranks. The name of the table of
+    references ends with, for example, ``@4-pairs@sweep``.
     """
 
     testcase = parameter(OF_NODES, loggable=True)
@@ -78,12 +78,13 @@ class crossnode_pairs(sweep_run):
 class crossnode_device_pairs(crossnode_pairs):
     """Measures all message sizes between the GPUs of two nodes, with one rank per GPU and several routes.
 
-    * ``usual``: MPI's default route. It must use GPUDirect and GDRCopy if extras['gpudirect'] and extras['gdrcopy']
-      specify them.
+    * ``usual``: MPI's default route. If the partition has extras['gpudirect'] or extras['gdrcopy'], the route must use
+      GPUDirect or GDRCopy.
     * ``staged``: through pinned host memory.
     * ``without_gdrcopy``, ``without_gpudirect``: only on partitions that specify the feature.
 
-    The name of the table of references ends with ``@device``, and with the route unless the route is ``usual``.
+    The name of the table of references ends with ``@device``. For all routes except ``usual``, the name of the route
+    follows.
     """
 
     #: The route between the GPUs.

@@ -17,11 +17,12 @@ SCRIPT = "peer.sh"  # the build copies this script next to the programs
 
 
 class peer_run(foreign_run, special=True):
-    """The base of the checks with established benchmarks.
+    """The base class of checks with established benchmarks.
 
-    The program is searched in the build's folder (`-S build_linkmatrix.peers=yes`), then on PATH with the environment's
-    modules. The test is skipped, with a reason, if the program is not installed. The output is converted to a record as
-    by `linkmatrix import`. Each check has its own references, because each program defines its values differently.
+    The program is searched first in the build's folder (`-S build_linkmatrix.peers=yes`), then on PATH with the modules
+    of the environment. If the program is not installed, the test is skipped with a reason. The output is converted to a
+    record, as `linkmatrix import` does. Each check has its own references, because each program defines its values
+    differently.
     """
 
     #: The time limit of the program in seconds, for all test cases of one process.
@@ -55,11 +56,11 @@ class peer_run(foreign_run, special=True):
         )
 
     def program_testcase(self):
-        """The program's name of the test case."""
+        """The name that the program uses for the test case."""
         return self.testcase
 
     def command(self):
-        """The program and its options. The session replaces TESTCASES with all test cases of the process."""
+        """The program and its options. The session replaces the word TESTCASES by all test cases of the process."""
         raise NotImplementedError
 
     def full_command(self):
@@ -69,7 +70,7 @@ class peer_run(foreign_run, special=True):
 
     @run_before("sanity")
     def skip_if_not_installed(self):
-        """Skips the test, without a verdict, if the program is not installed."""
+        """Skips the test if the program is not installed. The test then has no verdict."""
         text = None if self.is_dry_run() else self.outputs()[0]
         output = parse_output(text or "")
         self.skip_if(
@@ -94,7 +95,7 @@ class peer_run(foreign_run, special=True):
         return [*self.machine_faults(), *self.table_faults()]
 
     def machine_faults(self):
-        """Reasons for misplaced ranks, and for missing GPUs."""
+        """Reasons against PASS: misplaced ranks, or missing GPUs."""
         places, per_node = self.output.nodes, self.num_tasks_per_node or 1
         reasons = []
         if sorted(places.count(node) for node in set(places)) != [per_node] * (self.num_tasks // per_node):
@@ -103,5 +104,5 @@ class peer_run(foreign_run, special=True):
         return reasons + (device_faults(self.record, self.expected) if self.of_gpus else [])
 
     def table_faults(self):
-        """Reasons for missing tables and missing cells."""
+        """Reasons against PASS: missing tables, or missing cells."""
         raise NotImplementedError

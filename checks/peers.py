@@ -20,7 +20,10 @@ ONE_DIRECTION = "_one_direction"  # suffix of bidirectional test cases of which 
 
 
 class peer_matrix(peer_run, special=True):
-    """The base of matrices of GPUs. Performance variables have linkmatrix's names: ``gpu0->gpu3``, ``min[NV18]``."""
+    """The base class of checks of matrices of GPUs.
+
+    The performance variables have the names of linkmatrix, such as ``gpu0->gpu3`` and ``min[NV18]``.
+    """
 
     def prepare(self):
         super().prepare()
@@ -40,8 +43,8 @@ class peer_nvbandwidth(peer_matrix):
     """Measures matrices of a node with nvbandwidth, all test cases in one process.
 
     nvbandwidth compares the copied data. Since version 0.6, bidirectional values between GPUs are the sum of both
-    directions. Bidirectional values with host memory are one direction, so these test cases end with
-    ``_one_direction``.
+    directions. Bidirectional values between a GPU and host memory are the bandwidth of one direction. The names of
+    these test cases end with ``_one_direction``.
     """
 
     #: The test case, with the name from `linkmatrix import`.
@@ -76,7 +79,8 @@ class peer_nvbandwidth(peer_matrix):
 class peer_p2p_sample(peer_matrix):
     """Measures matrices with p2pBandwidthLatencyTest of the CUDA samples, all test cases in one process.
 
-    The diagonals are copies inside a GPU. The program does not compare the copied data, so its cells are NOT JUDGED.
+    The cells of the diagonal are copies inside a GPU. The program does not compare the copied data, so the cells are
+    NOT JUDGED.
     """
 
     #: The test case, with linkmatrix's name.
@@ -101,7 +105,7 @@ class peer_p2p_sample(peer_matrix):
         return ("p2pBandwidthLatencyTest", f"--numElems={self.size // 4}")
 
     def machine_faults(self):
-        """Reasons for pairs without peer access, because the program copies such pairs through host memory."""
+        """Reasons against PASS: pairs without peer access. The program copies their data through host memory."""
         faults = peer_run.machine_faults(self)
         if self.testcase.endswith("_peer_off"):
             return faults
@@ -119,14 +123,17 @@ class peer_p2p_sample(peer_matrix):
 
 
 class peer_sizes(peer_run, special=True):
-    """The base of tables of sizes. Performance variables end with bytes: ``out-of-place@4194304``, ``NET@4096``."""
+    """The base class of checks of several sizes. The performance variables end with the size in bytes.
+
+    Examples are ``out-of-place@4194304`` and ``NET@4096``.
+    """
 
     def requested_sizes(self):
-        """The requested sizes as text for `sizes.parse_sizes`."""
+        """The requested sizes, as text that `sizes.parse_sizes` can parse."""
         raise NotImplementedError
 
     def sharing_ranks(self):
-        """The number of ranks among which the program divides a size; 0 if it divides no size."""
+        """The number of ranks among which the program divides a size; 0 if the program does not divide sizes."""
         return 0
 
     def table_faults(self):
@@ -144,7 +151,7 @@ class peer_sizes(peer_run, special=True):
 
 @rfm.simple_test
 class peer_nccl_tests(peer_sizes):
-    """Measures one collective of NCCL between all GPUs of a node with nccl-tests, which compares all data."""
+    """Measures one collective of NCCL between all GPUs of a node with nccl-tests. nccl-tests compares all data."""
 
     #: The program of nccl-tests.
     testcase = parameter(
@@ -190,7 +197,7 @@ class peer_nccl_tests(peer_sizes):
 class peer_osu(peer_sizes):
     """Measures all message sizes between two ranks of a node with OSU's benchmarks, which compare the data.
 
-    The name of the table of references ends with ``@sweep``. A row of the table is, for example, ``NODE@4096``.
+    The name of the table of references ends with ``@sweep``. A name in the table is, for example, ``NODE@4096``.
     """
 
     #: The benchmark, with the name from `linkmatrix import`: ``hh`` are buffers in host memory.
@@ -222,7 +229,7 @@ class peer_osu(peer_sizes):
 class peer_osu_crossnode(CrossNode, peer_osu):
     """Measures all message sizes between two nodes with OSU's benchmarks.
 
-    A row of the table of references is, for example, ``NET@4096``.
+    A name in the table of references is, for example, ``NET@4096``.
     """
 
     session = fixture(nodes_session, scope="environment")
@@ -242,8 +249,8 @@ class peer_osu_crossnode(CrossNode, peer_osu):
 class peer_osu_pairs(peer_osu_crossnode):
     """Measures all message sizes between two nodes with several concurrent pairs of ranks, with osu_mbw_mr.
 
-    The values are sums over all pairs. They match `crossnode_pairs` with node_to_node_bandwidth_mpi.
-    `peer_osu_crossnode` measures one pair.
+    A value is the sum over all pairs. The values are comparable with node_to_node_bandwidth_mpi of `crossnode_pairs`.
+    For a single pair, use `peer_osu_crossnode`.
     """
 
     #: The benchmark and its number of pairs, with the name from `linkmatrix import`.
@@ -262,7 +269,7 @@ class peer_osu_pairs(peer_osu_crossnode):
         return ("osu_mbw_mr", "-c", "-m", "1:4194304")
 
     def machine_faults(self):
-        """Reasons for misplaced ranks: rank i of the first half sends to rank i of the second half."""
+        """Reasons against PASS: misplaced ranks. Rank i of the first half must send to rank i of the second half."""
         faults, places = peer_osu.machine_faults(self), self.output.nodes
         inside = [
             f"{rank} and {rank + self.pairs}" for rank in range(self.pairs) if len({*places[rank :: self.pairs]}) < 2

@@ -1,4 +1,4 @@
-"""The placement of ranks in the output of src/binding, and reasons for misplaced ranks."""
+"""Parses the placement of ranks from the output of src/binding, and finds misplaced ranks."""
 
 import re
 from collections import Counter
@@ -18,7 +18,9 @@ LINE = re.compile(
 class Binding:
     """The placement of one rank.
 
+    host: the name of the node.
     local: the number of the rank on its node.
+    cores: the cores that the rank may use.
     numa: {NUMA node: its cores}.
     visible: the devices that the launcher lets the rank use; None if the launcher hides no device.
     gpus, nics: {name: NUMA node}, -1 for an unknown NUMA node.
@@ -35,18 +37,21 @@ class Binding:
 
     @property
     def nodes(self):
-        """The NUMA nodes of the rank's cores."""
+        """The NUMA nodes that contain the rank's cores."""
         return sorted(node for node, cores in self.numa.items() if cores & self.cores)
 
     @property
     def device(self):
-        """The device that the rank uses: visible devices are assigned by local number. None without devices."""
+        """The device that the rank uses; None without devices.
+
+        Ranks use the visible devices in the order of their local numbers.
+        """
         devices = tuple(self.gpus) if self.visible is None else self.visible
         return devices[int(self.local) % len(devices)] if devices and self.local.isdigit() else None
 
 
 def numbers(text):
-    """The set of numbers in a text such as "0-3,8"."""
+    """Parses a text such as "0-3,8" to a set of numbers."""
     found = set()
     for part in text.split(","):
         low, _, high = part.partition("-")
@@ -56,19 +61,19 @@ def numbers(text):
 
 
 def format_ranges(cores):
-    """The text of a set of numbers, such as "0-3,8"."""
+    """Formats a set of numbers as text, such as "0-3,8"."""
     starts = [core for core in sorted(cores) if core - 1 not in cores]
     ends = [core for core in sorted(cores) if core + 1 not in cores]
     return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in zip(starts, ends, strict=True))
 
 
 def parse_devices(text):
-    """{name: NUMA node} of a text such as "mlx5_0:1,mlx5_1:0"; {} of "-"."""
+    """Parses a text such as "mlx5_0:1,mlx5_1:0" to {name: NUMA node}. The text "-" means no devices."""
     return {name: int(node) for name, _, node in (entry.rpartition(":") for entry in text.split(",")) if name}
 
 
 def parse_bindings(text):
-    """The `Binding` of each rank in the output of src/binding, sorted by host and rank."""
+    """Parses the output of src/binding to a list of `Binding`, sorted by host and rank."""
     found = []
     for host, rank, local, cores, numa, visible, *devices in LINE.findall(text):
         numa_cores = {int(node): numbers(list_) for node, list_ in re.findall(r"(\d+):([\d,-]+)", numa)}
@@ -78,7 +83,7 @@ def parse_bindings(text):
 
 
 def rank_text(rank):
-    """A rank with its host, cores, device and nearest NICs, as text."""
+    """The description of a rank for messages: its number, host, cores, device and nearest NICs."""
     near = [nic for nic, node in rank.nics.items() if node in rank.nodes]
     cores = format_ranges(rank.cores) or "none"
     device = f", device {rank.device}" if rank.device is not None else ""
@@ -86,11 +91,13 @@ def rank_text(rank):
 
 
 def placement_faults(found, ranks, nodes, shared_cores=False, spans_numa=False, devices=0):
-    """INCOMPLETE reasons for misplaced ranks, because misplaced ranks measure other links.
+    """INCOMPLETE reasons: missing or misplaced ranks. Misplaced ranks would measure other links.
 
-    found: the `Binding` of each rank. ranks, nodes: the expected numbers.
-    shared_cores, spans_numa: whether ranks may share cores, or span NUMA nodes.
-    devices: the number of GPUs per node. Ranks may share a GPU if a node has more ranks than GPUs.
+    found: the `Binding` of each rank.
+    ranks, nodes: the expected numbers.
+    shared_cores: ranks may share cores.
+    spans_numa: the cores of a rank may belong to several NUMA nodes.
+    devices: the number of GPUs per node. If a node has more ranks than GPUs, ranks may share a GPU.
     """
     faults = []
     if len(found) != ranks or len({one.rank for one in found}) != ranks:
@@ -117,7 +124,7 @@ def placement_faults(found, ranks, nodes, shared_cores=False, spans_numa=False, 
 
 
 def crowded_faults(record):
-    """INCOMPLETE reasons if the record shows more ranks than cores in a set of cores."""
+    """INCOMPLETE reasons: several ranks are bound to a set of cores that has fewer cores than ranks."""
     uses = [
         use
         for part in (record, *record["results"])

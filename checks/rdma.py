@@ -27,7 +27,7 @@ SCRIPT = "adapter_pairs.sh"  # the build copies this script next to the programs
 
 
 def adapter_groups(partition):
-    """The groups of adapters that a partition specifies. Raises ReframeError for malformed extras."""
+    """The groups of adapters that a partition specifies, as `Adapters`. Raises ReframeError for malformed extras."""
     try:
         return specified(partition.extras)
     except MalformedExtrasError as error:
@@ -40,7 +40,7 @@ class rdma_adapters(p2p_matrix_run):
 
     This test measures nothing. A partition with the feature ``rdma`` specifies extras['adapters']: a group of adapters,
     such as ``{"number": 8, "rate": 400, "width": 16}``, or a list of groups. `adapters.Adapters` describes all keys. If
-    the kernel does not report an expected property, the test is INCOMPLETE.
+    the kernel does not report a specified property, the test is INCOMPLETE.
     """
 
     descr = "the network adapters of a node"
@@ -67,8 +67,9 @@ class rdma_perftest(foreign_run, CrossNode):
     """Runs a program of perftest between two nodes, over each network adapter or over all adapters concurrently.
 
     `src/rdma/adapter_pairs.sh` starts server and clients in one job, on cores near their adapter. The test measures the
-    ``names`` in extras['adapters'], or all active adapters without ``names``. ``ratio`` and ``at_once`` in these extras
-    are required shares. Performance variables are, for example, ``mlx5_0->peer`` and ``min[NET]``.
+    adapters that ``names`` in extras['adapters'] specifies. Without ``names``, the test measures all active adapters.
+    ``ratio`` and ``at_once`` in these extras specify required bandwidths. Performance variables are, for example,
+    ``mlx5_0->peer`` and ``min[NET]``.
     """
 
     #: The program of perftest.
@@ -98,11 +99,11 @@ class rdma_perftest(foreign_run, CrossNode):
             self.add_variant(self.size)
 
     def is_latency(self):
-        """Whether the test case is a latency. Latencies have a fixed size."""
+        """Whether the test case measures a latency. A latency has a fixed message size."""
         return self.testcase in LATENCIES
 
     def specified(self):
-        """The groups of adapters that the partition specifies."""
+        """The groups of adapters that the partition specifies, as `Adapters`."""
         return adapter_groups(self.current_partition)
 
     def job_request(self):
@@ -123,7 +124,7 @@ class rdma_perftest(foreign_run, CrossNode):
         return (program, "-F", *(() if self.is_latency() else measured), *self.perftest_opts)
 
     def steps(self):
-        """The required steps of the measurement of each adapter. The last step is the test case."""
+        """The steps that the program must measure, such as ["alone", "at-once"]. The last step is the test case."""
         return ["alone", "at-once"] if self.testcase.endswith(CONCURRENT) else ["alone"]
 
     def read_output(self):

@@ -20,19 +20,22 @@ EFFICIENCY = Share("scaling_efficiency", "efficiency", "of the efficiency of one
 
 
 def device_columns(devices):
-    """The columns of a result: "1-device", "2-devices", …, for powers of two below `devices`, and `devices`."""
+    """The labels of the columns of a result, such as "1-device", "2-devices", "4-devices" and "6-devices".
+
+    devices: the largest number of devices. The other columns are the powers of two below this number.
+    """
     counts = [1 << power for power in range(devices.bit_length()) if 1 << power < devices] + [devices]
     return [f"{count}-device{'' if count == 1 else 's'}" for count in counts]
 
 
 class scaling_run(measuring_run, special=True):
-    """The base of the checks of simulations, which nbody_scaling measures.
+    """The base class of checks of simulations, which nbody_scaling measures.
 
     The performance variables are computation rates by number of devices and size, such as ``4-devices@16777216``. The
-    size is the bytes of all positions: 16 per body in single precision, 32 in double precision.
+    size is the number of bytes of all positions: 16 per body in single precision, 32 in double precision.
 
     A partition may require an efficiency in percent: extras['scaling_efficiency'], such as ``{"nbody_float_strong":
-    92}``. It applies to the largest number of bodies and to each number of devices.
+    92}``. The requirement applies to the largest number of bodies, with each number of devices.
     """
 
     #: The numbers of bodies, such as ``65536,1048576``. For weak scaling, the numbers are per device.

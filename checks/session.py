@@ -10,7 +10,10 @@ RANKS_PER_NODE = "{num_tasks_per_node}"  # placeholder in the launcher options o
 
 
 class node_session(Session):
-    """A job for tests of one node, or for tests with the same number of nodes and of ranks per node."""
+    """A session whose tests all use the same number of nodes, usually one node.
+
+    On several nodes, the tests must also have the same number of ranks per node.
+    """
 
     build = fixture(build_linkmatrix, scope="environment")
 
@@ -20,13 +23,16 @@ class node_session(Session):
 
 
 class nodes_session(Session):
-    """A job for tests of several nodes. Its size is the largest request; smaller tests use its first nodes."""
+    """A session on several nodes. The largest request determines the number of nodes.
+
+    A smaller test uses the first nodes.
+    """
 
     descr = "one job of several nodes for all test cases of a suite"
     build = fixture(build_linkmatrix, scope="environment")
 
     def can_measure(self, request, first):
-        """Whether the launcher can start the ranks of `request` in the job of the request `first`.
+        """Whether the launcher can start the ranks of `request` in a job for the request `first`.
 
         srun has an option for the number of ranks per node. Other launchers need the placeholder RANKS_PER_NODE in the
         partition's `rank_options`.

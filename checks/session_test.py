@@ -20,9 +20,10 @@ from .expect import ExpectedConfiguration
 
 
 def scale_tag(extent, nodes):
-    """The tag for the number of nodes of a test, such as "2_nodes", or "all_nodes" if the partition sets the number.
+    """The tag for the number of nodes of a test, such as "2_nodes"; "all_nodes" if the partition sets the number.
 
-    extent: "two" or "all"; "" for a test without this parameter. nodes: the requested number, 0 for the default.
+    extent: "two" or "all"; "" for a test without this parameter.
+    nodes: the requested number of nodes; 0 for the default.
     """
     number = {"two": 2, "all": nodes}.get(extent, nodes or 2)
     return f"{number}_node{'s' * (number != 1)}" if number else "all_nodes"
@@ -60,9 +61,9 @@ class session_test(Member, special=True):
 
     @run_after("init", always_last=True)
     def complete(self):
-        """Adds the tag for the number of nodes, and sets `valid_prog_environs` according to `valid_systems`.
+        """Adds the tag for the number of nodes. Sets `valid_prog_environs` to the features in `valid_systems`.
 
-        This hook is the last after `init`, because hooks of tests change systems and tags.
+        This hook is the last hook after `init`, because other hooks change systems and tags.
         """
         self.tags = {*self.tags, scale_tag(getattr(self, "extent", ""), getattr(self, "nodes", 1))}
         if not hasattr(self, "valid_prog_environs"):
@@ -86,29 +87,33 @@ class session_test(Member, special=True):
             )
 
     def needed_features(self):
-        """The FEATURES of the programs that this test needs."""
+        """The features of FEATURES that the programs of this test need."""
         return {name for name in FEATURES if f"+{name}" in " ".join(self.valid_systems).split()}
 
     def skip(self, msg=None):
-        """ReFrame's `skip`, which also stores the reason in ReFrame's report."""
+        """Skips the test with ReFrame's `skip`, and stores the reason in `skipped` for ReFrame's report."""
         self.skipped = msg or ""
         super().skip(msg)
 
     def skip_partition(self, condition, why, too_small=False):
         """Skips the test if `condition` is true, because the partition cannot run the test.
 
-        why: a sentence that continues the name of the partition. too_small: the partition lacks GPUs, ranks or nodes.
+        why: the reason. The text continues a sentence that begins with the name of the partition.
+        too_small: the partition has fewer GPUs, ranks or nodes than the test needs.
         """
         self.too_small = self.too_small or bool(condition and too_small)
         self.skip_if(bool(condition), f"{self.current_partition.fullname} {why}")
 
     def requested_gpus(self):
-        """The number of requested GPUs per node; 0 for a test of host memory without extras['gpus_in_every_job']."""
+        """The number of GPUs per node that the test requests.
+
+        A test of host memory requests no GPUs, unless the partition has extras['gpus_in_every_job'].
+        """
         every = self.current_partition.extras.get("gpus_in_every_job")
         return self.num_gpus_per_node or (self.expected.devices if every else 0) or 0
 
     def job_request(self):
-        """The program, options and resources of this test. A check replaces fields of the result."""
+        """The request of this test: its program, options and resources. A check replaces fields of the request."""
         return JobRequest(
             check=self.unique_name,
             testcase="",
@@ -121,12 +126,13 @@ class session_test(Member, special=True):
         )
 
     def conclude(self, reasons, record=None, references=None):
-        """Judges the test and stores its verdict. Raises SanityError for FAIL, DISTURBED and INCOMPLETE.
+        """Judges the test and stores the verdict. Raises SanityError for FAIL, DISTURBED and INCOMPLETE.
 
-        A FAIL that follows only from references raises no error, because ReFrame fails the test in its performance
-        stage.
+        If values outside their references are the only cause of a FAIL, the method raises no error. ReFrame then fails
+        the test in its performance stage.
 
-        reasons: findings of this check, as `Reason`. record: the validated record; None if the test has no record.
+        reasons: the reasons against PASS that this check found, as `Reason`.
+        record: the validated record; None if the test has no record.
         references: None if the test has no references.
         """
         check = CheckFacts(

@@ -1,4 +1,4 @@
-"""Build folders that sessions and users share. One session builds at a time; the others wait and use its programs."""
+"""Build folders that sessions and users share. One session builds. Other sessions wait and use the built programs."""
 
 import functools
 import os
@@ -15,19 +15,23 @@ LOCKED_SECONDS = 1800  # maximum time to wait for another session
 
 @functools.cache
 def present_source_hash():
-    """The hash of all files below src/."""
+    """The hash of the present files below src/."""
     return cmake_builds.source_hash(SOURCES)
 
 
 def is_built(folder, programs, place=""):
-    """Whether a build folder contains programs of the present sources, in its subfolder `place`."""
+    """Whether a build folder contains the programs, built from the present sources.
+
+    place: the subfolder of the programs.
+    """
     return cmake_builds.is_built(folder, present_source_hash(), programs, place)
 
 
 def remove_mark(folder, programs):
-    """Removes the file that marks a build folder as built, so that a failed build leaves no such file.
+    """Removes the file that marks a build folder as built, so that the file is missing after a failed build.
 
-    Returns (file, content), to write after the build. The content is the hash of the sources and the programs' names.
+    Returns (file, content). The caller writes the file after the build. The content is the hash of the sources, and the
+    names of the programs.
     """
     file = folder / cmake_builds.MARK
     file.unlink(missing_ok=True)
@@ -35,7 +39,7 @@ def remove_mark(folder, programs):
 
 
 def writable(folder):
-    """Whether this user has write access to a build folder and its lock. The folder may not exist yet."""
+    """Whether this user has write access to a build folder and its lock. The folder may be missing."""
     lock = lock_file(folder)
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     return os.access(existing, os.W_OK) and os.access(lock if lock.exists() else existing.parent, os.W_OK)
@@ -51,26 +55,29 @@ def refuse_read_only(folder):
 
 
 def lock_file(folder):
-    """The file that a session locks during its use of a build folder."""
+    """The file that a session locks while the session uses a build folder."""
     return folder.with_name(f"{folder.name}.lock")
 
 
 def exclusive_lock_commands(folder):
-    """Shell commands that wait for other sessions, and then lock the folder exclusively until the script ends.
+    """Shell commands that wait for other sessions, and then lock a build folder until the script ends.
 
-    The script copies the programs to its stage, because a later build may overwrite the programs of running jobs.
+    The script copies the programs to its stage. A later build in the folder therefore does not affect running jobs.
     """
     return [f"exec 9> {shlex.quote(str(lock_file(folder)))}", *wait(folder)]
 
 
 def shared_lock_commands(folder):
-    """Shell commands that wait until no other session builds in the folder. They need no write access."""
+    """Shell commands that wait until no other session builds in a folder. The commands need no write access."""
     lock = shlex.quote(str(lock_file(folder)))
     return [f"if [ -r {lock} ]; then", f"exec 9< {lock}", *wait(folder, "--shared "), "fi"]
 
 
 def wait(folder, options=""):
-    """The shell command that locks file descriptor 9. options: options of flock."""
+    """The shell command that waits for the lock of file descriptor 9.
+
+    options: options of flock.
+    """
     busy = f"build_linkmatrix: {folder} has been locked by another session for half an hour"
     return [f"flock {options}--timeout {LOCKED_SECONDS} 9 || {{ echo {shlex.quote(busy)} >&2; false; }}"]
 
@@ -82,7 +89,10 @@ def copy_commands(folder, programs):
 
 
 def is_unchanged(folder, programs):
-    """Whether no program is newer than the file that marks the folder as built. `make build` changes only programs."""
+    """Whether no program is newer than the file that marks the folder as built.
+
+    `make build` changes only the programs, not this file.
+    """
     try:
         mark = (folder / cmake_builds.MARK).stat().st_mtime
         return all((folder / name).stat().st_mtime <= mark for name in programs)

@@ -1,6 +1,6 @@
 """Compares shares in percent, such as the utilisation of links, with the shares that a partition requires.
 
-Only the largest size of a test case is compared.
+Only the result with the largest size of a test case is compared.
 """
 
 from typing import NamedTuple
@@ -12,11 +12,11 @@ from .cells import result_name
 
 
 class Share(NamedTuple):
-    """A type of share, such as the utilisation of links.
+    """A type of share in percent, such as the utilisation of links.
 
-    extra: the key of the partition's extras that contains {test case: percent}.
+    extra: the key of the partition's extras that contains the required shares, as {test case: percent}.
     part: the part of a result that contains the shares.
-    meaning: the whole, such as "of the line rate".
+    meaning: the text after the number, such as "of the line rate".
     cases: the test cases whose results contain the share.
     most: the largest plausible share in percent. A larger share is INCOMPLETE.
     """
@@ -34,13 +34,13 @@ def largest_result(results):
 
 
 def column_shares(result, share):
-    """{column: percent} of a result; None for a percentage that the record lacks."""
+    """The shares in a result, as {column: percent}; None if the record lacks the share of a column."""
     known = result["parts"].get(share.part, {}).get("values") or [[None] * len(result["columns"])]
     return dict(zip(result["columns"], known[0], strict=True))
 
 
 def share_faults(share, extras, testcase, results):
-    """Reasons if the result with the largest size has a smaller share than the partition's extras require."""
+    """Reasons against PASS: the largest size has smaller shares than the partition's extras require."""
     if share is None:
         return []
     expected = extras.get(share.extra, {})
@@ -61,7 +61,10 @@ def share_faults(share, extras, testcase, results):
 
 
 def shortfall_faults(result, name, found, expected, meaning):
-    """The reason if a share is smaller than expected. found, expected: percent. name: the beginning of the sentence."""
+    """The reason against PASS, if the share `found` is below the share `expected`. Both are in percent.
+
+    name: the beginning of the sentence.
+    """
     specified = f"the partition specifies {expected:g} %"
     if found is None:
         return missing(f"{name} an unknown share {meaning}, {specified}, which cannot be judged")
@@ -69,7 +72,10 @@ def shortfall_faults(result, name, found, expected, meaning):
 
 
 def malformed_faults(share, expected):
-    """The reason if the expected shares are malformed, or name an unknown test case."""
+    """The reason against PASS, if the required shares are malformed or contain an unknown test case.
+
+    expected: the value in the partition's extras.
+    """
     where = f"extras['{share.extra}'] of the partition"
     if not isinstance(expected, dict):
         return missing(f"{where}={expected!r}: give percent by test case, such as {{'{share.cases[0]}': 70}}")

@@ -7,7 +7,10 @@ PART = 16  # bytes; src/collective/layout.cpp rounds each rank's part of a buffe
 
 
 def parse_sizes(text):
-    """The sizes in bytes of a list such as "4KiB,1MiB", or of MIN:MAX:FACTOR such as "1KiB:1GiB:4". Raises BadInput."""
+    """Parses sizes to a list of bytes. Raises BadInput.
+
+    text: a list such as "4KiB,1MiB", or MIN:MAX:FACTOR such as "1KiB:1GiB:4".
+    """
 
     def size_of(word):
         return 0 if word.strip() == "0" else parse_size(word, "the size")
@@ -24,14 +27,17 @@ def parse_sizes(text):
 
 
 def sizes_for_ranks(text, ranks):
-    """The text of the sizes in `text` that are large enough to give each rank PART bytes."""
+    """The sizes that are large enough to give each rank at least PART bytes, as text.
+
+    text: the requested sizes.
+    """
     sizes = parse_sizes(text)
     fitting = [size for size in sizes if size >= PART * ranks]
     return text if fitting == sizes else ",".join(map(str, fitting))
 
 
 def size_faults(name, found, wanted, unit="bytes", slack=0):
-    """The reason if the sizes `found` differ from the sizes `wanted`, or are in another order.
+    """The reason against PASS, if the sizes `found` differ from the sizes `wanted`, or have another order.
 
     slack: the number of bytes by which a program may round a size down.
     """

@@ -24,9 +24,10 @@ NODES = nodes.requested_nodes()
 class node_sweep(p2p_matrix_run, special=True):
     """Measures the test cases of a suite on one node, in one process.
 
-    There is one test per node in ``LINKMATRIX_NODES``, such as ``n[001-016],n20``, or ``all`` for all nodes that the
-    scheduler reports: ``LINKMATRIX_NODES=all reframe … -r --mode=sweep``. A node that accepts no job is skipped with
-    the scheduler's reason. A node of several partitions is measured once.
+    ``LINKMATRIX_NODES`` names the nodes, such as ``n[001-016],n20``. The value ``all`` means all nodes that the
+    scheduler reports: ``LINKMATRIX_NODES=all reframe … -r --mode=sweep``. There is one test per node. If a node accepts
+    no job, the test is skipped with the scheduler's reason. If a node belongs to several partitions, the node is
+    measured once.
 
     The references are the references of ``intranode_p2p``. The message of a failed test names test cases and pairs. The
     test has no performance variables, because the variables of a thousand nodes would make ReFrame's report larger than
@@ -67,7 +68,10 @@ class node_sweep(p2p_matrix_run, special=True):
         self.skip_partition(not self.testcases(), f"can run no test case of the suite {self.suite}")
 
     def cannot_measure(self, why):
-        """Ends the test without a verdict on its node. Raises SanityError."""
+        """Ends the test by SanityError. The node gets no verdict.
+
+        why: the reason, which is stored in `unmeasured`.
+        """
         self.unmeasured = why
         raise SanityError(why)
 
@@ -83,7 +87,7 @@ class node_sweep(p2p_matrix_run, special=True):
         return ["--backend", "cuda" if self.on_gpus else "host", *limit_options(limits)]
 
     def job_requests(self):
-        """One request per test case. All test cases run in one process."""
+        """One request per test case. One process fulfils all requests."""
         return [
             replace(
                 self.job_request(),
@@ -95,7 +99,7 @@ class node_sweep(p2p_matrix_run, special=True):
         ]
 
     def testcase_references(self, testcase):
-        """The references of `intranode_p2p`, from all files."""
+        """The lines of references of a test case, from the references of `intranode_p2p`."""
         return (
             program_references("intranode_p2p", self.reference_name, testcase)
             if testcase and self.reference_name
@@ -104,13 +108,13 @@ class node_sweep(p2p_matrix_run, special=True):
 
     @run_before("run")
     def skip_before_job(self):
-        """Skips the test if the scheduler has drained its node since the beginning of the sweep."""
+        """Skips the test if the scheduler has drained the node since the beginning of the sweep."""
         if self.is_dry_run():
             return
         self.skip_unavailable_node()
 
     def run_complete(self):
-        """Whether the job ended. Cancels a job that waits for a drained node, and skips the test."""
+        """Whether the job has ended. If the job waits for a drained node, cancels the job and skips the test."""
         try:
             done = super().run_complete()
         except ReframeError:
@@ -124,7 +128,10 @@ class node_sweep(p2p_matrix_run, special=True):
         return done
 
     def skip_unavailable_node(self, ask_again=False):
-        """Skips the test if the scheduler accepts no job on the node. Stores the reason in `unmeasured`."""
+        """Skips the test if the scheduler accepts no job on the node. Stores the scheduler's reason in `unmeasured`.
+
+        ask_again: ask the scheduler, even if a stored answer is recent.
+        """
         why = nodes.unavailable_reason(self.node, self.current_partition, ask_again)
         if why:
             self.out_of_service = nodes.is_out_of_service(why, self.current_partition)
@@ -138,20 +145,23 @@ class node_sweep(p2p_matrix_run, special=True):
         return {}
 
     def machine_faults(self):
-        """Reasons for adapters and GPUs that differ from the partition's specification."""
+        """Reasons against PASS: adapters or GPUs differ from the partition's specification."""
         partition = self.current_partition
         found = adapter_faults(self.record, partition.extras) if "rdma" in partition.features else []
         return found + gpu_faults(self.record, self.expected) if self.on_gpus else found
 
     def missing_testcases(self):
-        """The reason for test cases of the suite that the record lacks, for example because of a budget."""
+        """The reason against PASS, if the record lacks test cases of the suite, for example because of a budget."""
         measured = {result["testcase"] for result in self.record["results"]}
         names = [name for name in self.testcases() if name not in measured]
         return missing(f"not measured: {', '.join(names)}") if names else []
 
     @run_before("performance")
     def require_references_of_cells(self):
-        """Raises PerformanceError for missing references, because ReFrame checks only performance variables."""
+        """Raises PerformanceError if `require_reference` is set and cells lack references.
+
+        ReFrame cannot check the cells, because ReFrame checks only performance variables.
+        """
         if not self.is_dry_run() and self.require_reference and self.verdict.verdict is Verdict.NOT_JUDGED:
             found = zip(self.record["results"], self.verdict.evaluation.matrices, strict=True)
             lacking = [result for result, matrix in found if matrix.verdict is Verdict.NOT_JUDGED]

@@ -11,11 +11,11 @@ DEVICE_TESTCASES = [name for name in TESTCASES if name not in RANK_TESTCASES]
 
 
 def has_own_size(testcase):
-    """Whether the size of a test case is fixed."""
+    """Whether the test case has a fixed size, so that the user cannot set the size."""
     return testcase in TESTCASES and TESTCASES[testcase]["own_size"]
 
 
 def part_names(testcase, on_gpus=False):
-    """The names of the further matrices ("parts") that a result of a test case must contain."""
+    """The names of the further matrices ("parts") that each result of a test case must contain."""
     tables = TESTCASES[testcase]["tables"] if testcase in TESTCASES else []
     return [name for name in tables if on_gpus or name != "enqueue"]  # only GPUs have a queue

@@ -13,14 +13,14 @@ from .p2p import p2p_matrix_run
 class gpu_topology(p2p_matrix_run):
     """Reads the topology of a node's GPUs, and compares the topology with the partition's specification.
 
-    This test measures nothing, so it is a quick first test of a suspect node. If other tests of the job measure the
-    GPUs, this test reads the topology from their process. The specification has these parts:
+    This test measures nothing, so the test is a quick first test of a suspect node. If other tests of the job measure
+    the GPUs, this test reads the topology from the process of these tests. The specification has these parts:
 
     * the number and the model of the GPUs, in `config/topology/<system>-<partition>/devices.json`
     * ``link_class``, ``peer_access`` and ``hops`` of all pairs of GPUs, in the partition's extras
     * ``device_state`` of all GPUs, in the extras, with the names in a record's ``devices[].state``: ``{"ecc": "on",
-      "mig": "off", "power_limit_enforced_w": "700", "fabric_state": "completed", "nvlinks_active": "18",
-      "pcie_width": "16"}``
+      "mig": "off", "power_limit_enforced_w": "700", "fabric_state": "completed", "nvlinks_active": "18", "pcie_width":
+      "16"}``
     * ``equal``, in the extras: properties that are equal on all GPUs, such as ``["vbios", "firmware", "driver"]``
 
     A pending reset, a PCIe link narrower than its maximum and an incomplete fabric are faults without a specification.

@@ -1,7 +1,7 @@
 """The performance variables of a result. Their names equal the names of the references in config/references.
 
-ReFrame gets the judge's references with one limit: the lower limit of a bandwidth, the upper limit of a latency. A ':'
-in a label becomes '/' in the name, because ReFrame ignores the reference of a variable with a ':'.
+ReFrame gets the references of the judge, but only one limit: the lower limit of a bandwidth, or the upper limit of a
+latency. ReFrame ignores the reference of a variable with a ':' in its name, so each ':' in a label becomes a '/'.
 """
 
 from datetime import date
@@ -21,7 +21,7 @@ class Figure(NamedTuple):
     """A performance variable.
 
     limited: whether ReFrame compares the value with the limit of the reference.
-    cells: the number of FAIL cells that the variable represents if its value is outside the limit.
+    cells: the number of FAIL cells that the variable represents, if the value is worse than the limit.
     """
 
     value: float
@@ -32,7 +32,7 @@ class Figure(NamedTuple):
 
     @property
     def outside(self):
-        """Whether the value is worse than its limit. ReFrame then fails the test."""
+        """Whether the value is worse than its limit. If so, ReFrame fails the test."""
         if not self.limited or self.reference is None:
             return False
         is_latency = self.unit == LATENCY
@@ -40,9 +40,10 @@ class Figure(NamedTuple):
 
     @property
     def tolerances(self):
-        """ReFrame's reference: (value, lower tolerance, upper tolerance, unit), inside `xfail` if it is waived.
+        """The reference in ReFrame's format: (value, lower tolerance, upper tolerance, unit).
 
-        Without a reference, the tolerances are None, and ReFrame compares nothing.
+        If the reference has a valid waiver, the result is wrapped in `xfail`. Without a reference, the tolerances are
+        None, and ReFrame compares nothing.
         """
         if self.reference is None:
             return 0, None, None, self.unit
@@ -54,19 +55,25 @@ class Figure(NamedTuple):
 
 
 def cell_figure(cell, unit):
-    """The performance variable of a judged cell. It has no limit if its value is outside but the cell is not FAIL."""
+    """The performance variable of a judged cell.
+
+    If the value is worse than its limit, but the cell is not FAIL, the variable has no limit. ReFrame then does not
+    fail.
+    """
     figure = Figure(cell.value, unit, cell.reference, limited=cell.reference is not None)
     return figure if not figure.outside or cell.verdict is Verdict.FAIL else figure._replace(limited=False)
 
 
 def matrix_figures(matrix):
-    """{name: figure} of a judged matrix (`linkmatrix.judge.evaluate.MatrixVerdict`).
+    """The performance variables of a judged matrix, as {name: `Figure`}.
 
-    * "min[NV18]", "median[NV18]" and "max[NV18]" summarise a link class. They have its reference, but no limit, because
-      the judge compares cells.
-    * "gpu0->gpu3" is an ordered pair, in matrices of at most MOST_ENDPOINTS endpoints.
-    * "min[rows]", "max[rows]", "min[columns]" and "max[columns]" are medians of rows and columns, if the cells are in a
-      separate file.
+    * "min[NV18]", "median[NV18]" and "max[NV18]" summarise a link class. They have the reference of the link class, but
+      no limit, because the judge compares cells.
+    * "gpu0->gpu3" is an ordered pair. Only matrices of at most MOST_ENDPOINTS endpoints have these variables.
+    * "min[rows]", "max[rows]", "min[columns]" and "max[columns]" are medians of rows and columns. Only matrices whose
+      cells are in a separate file have these variables.
+
+    matrix: a `linkmatrix.judge.evaluate.MatrixVerdict`.
     """
     values = matrix.matrix
     figures = {}
@@ -88,7 +95,7 @@ def matrix_figures(matrix):
 
 
 def size_figures(matrices):
-    """{"in-place@4096": figure} of results with one row: one variable per column and size.
+    """The performance variables of results with one row, as {name: `Figure`}. A name is, for example, "in-place@4096".
 
     matrices: [(result, its `MatrixVerdict`)], one result per size.
     """

@@ -1,4 +1,4 @@
-"""Judges a test in the process of its check, stores the verdict, and creates the message for ReFrame."""
+"""Judges a test during the run of ReFrame, stores the verdict, and creates the message for ReFrame."""
 
 import shutil
 import uuid
@@ -15,9 +15,11 @@ MOST_CELLS = 4  # cells per result in a message
 
 
 def judge_and_store(test, check, record, references):
-    """Judges a test, and writes the verdict file into the test's output folder. Raises OSError.
+    """Judges a test, and writes the file with the verdict into the test's output folder. Raises OSError.
 
-    Returns (verdict, (path, SHA-256) of the file). check: `CheckFacts`. record: the validated record, or None.
+    Returns (verdict, (path of the file, SHA-256 of the file)).
+    check: `CheckFacts`.
+    record: the validated record; None without a record.
     """
     found = judge_test(record, check, references, getattr(test, "reference_name", ""))
     folder = Path(test.outputdir)
@@ -28,7 +30,7 @@ def judge_and_store(test, check, record, references):
 
 
 def copy_record(stage, folder):
-    """Copies the record and its files of cells from the stage into a folder. Returns the SHA-256 of the record."""
+    """Copies the record, and the files with cells, from the stage into a folder. Returns the SHA-256 of the record."""
     content = (stage / RECORD).read_bytes()
     for file in [stage / RECORD, *stage.glob("record.*.npy")]:
         if not (folder / file.name).exists() or not file.samefile(folder / file.name):
@@ -37,9 +39,10 @@ def copy_record(stage, folder):
 
 
 def is_reference_failure(found, record, figures):
-    """Whether cells outside their references are the only cause of a FAIL, and `figures` contain all these cells.
+    """Whether cells outside their references are the only cause of a FAIL, and `figures` contain all of these cells.
 
-    ReFrame fails such a test in its performance stage.
+    ReFrame then fails the test in its performance stage.
+    figures: {name: `Figure`}.
     """
     other_reasons = [*found.reasons, *found.facts]
     if record is None or record["result"] != "PASS" or any(one.verdict is Verdict.FAIL for one in other_reasons):
@@ -49,9 +52,10 @@ def is_reference_failure(found, record, figures):
 
 
 def message(found, record):
-    """The text of ReFrame's error: the verdict, then its reasons, worst first.
+    """The text of ReFrame's error: the verdict, then the reasons, worst first.
 
-    Reasons of the same verdict have this order: for FAIL, cells before other reasons; otherwise cells last.
+    For FAIL, reasons of cells come before other reasons of the same verdict. For other verdicts, reasons of cells come
+    last.
     """
     of_test = [(one.verdict, one.sentence) for one in (*found.facts, *found.reasons)]
     results = record["results"] if record is not None and found.evaluation is not None else ()
