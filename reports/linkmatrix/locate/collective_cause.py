@@ -29,7 +29,7 @@ MAX_LINES = 3
 
 @dataclass(frozen=True)
 class Pairs:
-    """A matrix of pairs, measured in the run of a collective. sentences: the findings about the matrix."""
+    """A matrix of pairs, measured in the run of a collective. sentences: about the findings of the matrix."""
 
     result: Result
     matrix: MatrixVerdict
@@ -137,7 +137,7 @@ MIN_COLUMNS = 3  # with two columns, the healthy column is unknown
 
 
 class Column(NamedTuple):
-    """A collective of some of the ranks. name: the name of its column. value: with the interval of the median."""
+    """A collective of some of the ranks: the name of its column, its value, and the interval of its median."""
 
     name: str
     value: float

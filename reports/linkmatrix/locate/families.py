@@ -41,7 +41,7 @@ class Family:
     pairs: int = 0
 
     def subject(self, group: int) -> Subject:
-        """The index of the component of a group. For a group that is a pair: (index, index)."""
+        """The index of the component of a group. For a group that is a pair: both indices."""
         return divmod(group, self.pairs) if self.pairs else group
 
 

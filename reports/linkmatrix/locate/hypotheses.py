@@ -154,7 +154,7 @@ class Explanation(NamedTuple):
 
     @property
     def is_simple(self) -> bool:
-        """Whether all cells of at most one finding are slow. No other explanation is then better."""
+        """Whether there is at most one finding, with slow cells only. No other explanation is then better."""
         return len(self.found) < 2 and all(one.agreeing == one.cells for one, _ in self.found)
 
 
@@ -190,7 +190,10 @@ class Evidence:
     applies: np.ndarray
 
     def explained(self, start: Explained | None = None) -> Explanation:
-        """Repeats: take the strongest hypothesis, remove the explained cells. start: the first hypothesis."""
+        """The explanation of the slow cells: takes the strongest hypothesis, removes its cells, and repeats.
+
+        start: the first hypothesis.
+        """
         open_cells, found, confirmed = self.measured.copy(), [], 0
         best = start or self.strongest(open_cells)
         while best is not None:

@@ -199,8 +199,9 @@ def data_adapters(content: Mapping[str, Any], result: Result, devices: Sequence[
 def only_adapter(
     node: str, ports: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]], by: set[str]
 ) -> tuple[str, ...]:
-    """The adapter that carried all data of a node's ranks; () if several or unknown adapters did.
+    """The adapter that carried all data of a node's ranks.
 
+    () if several adapters carried the data, or if an unknown adapter carried data.
     ports: {(node, adapter): its ports}.
     by: the result of `counted_adapters` for the node.
     """
@@ -301,7 +302,7 @@ def rails(devices: Sequence[Device], nic: Components) -> dict[str, int]:
 
 
 def subject_masks(kind: str, subject: Subject, layout: Layout) -> Indices:
-    """(True for the rows, True for the columns) that belong to the component of a finding."""
+    """The rows and columns that belong to the component of a finding: (True for these rows, True for these columns)."""
     rows, columns = layout.places(kind)
     wanted = subject if isinstance(subject, tuple) else (subject,)
     if part_of(kind) in ("egress", "ingress", "device", "link", "cell", *NVLINKS):

@@ -54,7 +54,7 @@ class LostEndpoints:
         return cls(content, matrix, why, lacking, frozenset(devices))
 
     def cells(self, names: Iterable[str]) -> np.ndarray:
-        """True for the cells of endpoints."""
+        """True for the cells of the endpoints `names`."""
         row, column = (np.isin(labels, [*names]) for labels in (self.matrix.rows, self.matrix.columns))
         return (row[:, None] | column[None, :]) & self.matrix.whole.applies
 
@@ -76,7 +76,7 @@ class LostEndpoints:
         return self.sentence(name) if name in self.why else ""
 
     def verdict(self, one: Finding, cell_verdict: Verdict) -> Verdict:
-        """The verdict of a finding: FAIL for a lost device, otherwise `cell_verdict`."""
+        """The verdict of a finding. FAIL for a lost device, otherwise `cell_verdict`."""
         return Verdict.FAIL if one.missing and self.endpoint(one) in self.devices else cell_verdict
 
     def endpoint(self, one: Finding) -> str:
@@ -84,7 +84,10 @@ class LostEndpoints:
         return self.matrix.rows[one.subject] if one.kind == "device" and isinstance(one.subject, int) else ""
 
     def sentence(self, name: str) -> str:
-        """The sentence: "gpu2 was lost: it does not answer any more (5 of 6 cells of gpu2 without a value)"."""
+        """The sentence about a lost endpoint.
+
+        Example: "gpu2 was lost: it does not answer any more (5 of 6 cells of gpu2 without a value)".
+        """
         (label, why), own = self.why[name], self.cells([name])
         cells = units.counted(int(own.sum()), "cell")
         text = f"{label} was lost: {why} ({int((own & self.lacking).sum())} of {cells} of {name} without a value)"

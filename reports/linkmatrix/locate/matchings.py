@@ -214,10 +214,10 @@ def slower_than_fastest(logs: np.ndarray, least: float) -> np.ndarray:
 
 
 def slow_with_every_peer(ends: CellEnds, slow: np.ndarray) -> np.ndarray:
-    """True for the ends that explain slow cells, because all of their cells are slow.
+    """True for ends that explain slow cells. All cells of these ends are slow.
 
-    Ends with more cells are taken first. An end is taken only if two or more of its cells are not cells of the ends
-    with more cells.
+    Ends with more cells are taken first. An end is only taken if two or more of its cells are not yet explained by an
+    end with more cells.
     """
     count = ends.cell_counts(np.ones(len(slow), dtype=bool))
     every = (ends.cell_counts(slow) == count) & (count >= MIN_PARTNERS)

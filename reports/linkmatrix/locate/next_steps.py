@@ -1,4 +1,4 @@
-"""The next steps for each topic of a finding: measure again, swap or repair a component, or fix the run."""
+"""The next step for each topic of a finding: measure again, swap or repair a component, or fix the run."""
 
 from __future__ import annotations
 

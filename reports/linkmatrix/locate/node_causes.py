@@ -148,7 +148,10 @@ def order_drift(content: Mapping[str, Any], result: Result, deviation: np.ndarra
 
 
 def without_columns(values: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """The values without the differences between the medians of columns. A slow receiver then looks like no phase."""
+    """The values, without the differences between the medians of the columns.
+
+    A slow receiver then does not look like a phase.
+    """
     rest = np.array(values)
     for column in np.unique(columns):
         rest[columns == column] -= np.median(values[columns == column]) - np.median(values)
@@ -201,7 +204,10 @@ def phase_boundary(values: np.ndarray) -> tuple[int, float] | None:
 
 
 def phases(first: np.ndarray, last: np.ndarray) -> list[tuple[float, float]]:
-    """[(share of misfits, loss of the first phase)] if one part is slow and the other part is fast; [] otherwise."""
+    """[(share of misfits, loss of the first phase)]; [] unless one of the parts is slow and the other part is fast.
+
+    first, last: the values of both parts.
+    """
     difference = float(np.median(last) - np.median(first))
     slow, fast = (first, last) if difference > 0 else (last, first)
     middle = (np.median(slow) + np.median(fast)) / 2

@@ -166,7 +166,7 @@ def subject_name(kind: str, subject: Subject, names: Names) -> str:
 
 
 def suspect(kind: str, subject: Subject, names: Names) -> str:
-    """The advice of a finding without the word "check": "the link between them"."""
+    """What the sentence of a finding advises to check: "the link between them"."""
     text = words_of(kind, names).suspect.removeprefix("check ")
     if "{near}" not in text:
         return text
@@ -207,7 +207,10 @@ def other_cells_fine(one: Finding, seen: Deviations, layout: Layout) -> bool:
 def sentence(
     one: Finding, names: Names, content: Mapping[str, Any], result: Result, seen: Deviations, layout: Layout
 ) -> str:
-    """The sentence: "gpu3 sends 11.0 % slow to every peer, receives fine (7 of 7 cells): check its egress"."""
+    """The sentence of a finding.
+
+    Example: "gpu3 sends 11.0 % slow to every peer, receives fine (7 of 7 cells): check its egress".
+    """
     who = subject_name(one.kind, one.subject, names)
     words, each = words_of(one.kind, names), all_cells_agree(one, seen)
     text = f"{words.head.format(who=who, all='all ' if each else '')} {slowness(one.shift, result['unit'])}"

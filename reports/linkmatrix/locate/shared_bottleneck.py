@@ -44,7 +44,7 @@ class Bottleneck:
     groups: indices of the nodes of each group, the smallest group first.
     between: True for measured cells between two groups; rows × columns.
     shift: the median deviation of these cells, as a fraction.
-    again, fine: number of these cells that were remeasured alone; number of remeasured cells that were healthy.
+    again: number of these cells that were remeasured alone. fine: number of these cells that were healthy alone.
     """
 
     groups: tuple[tuple[int, ...], ...]
@@ -57,9 +57,9 @@ class Bottleneck:
 def bottleneck(
     found: Sequence[Finding], deviation: np.ndarray, limit: np.ndarray, layout: Layout, alone: np.ndarray | None
 ) -> Bottleneck | None:
-    """The bottleneck between groups of nodes. None if one finding or a finding about a shared component is enough.
+    """The bottleneck between groups of nodes, or None. deviation, limit, alone: see `search`.
 
-    deviation, limit, alone: see `search`.
+    None if one finding, or a finding about a shared component, explains the slow cells.
     """
     if len(found) < 2 or not layout.has_nodes or any(one.kind in SHARED for one in found):
         return None
@@ -90,9 +90,10 @@ def bottleneck(
 
 
 def allowed_deviation(found: Sequence[Finding], limit: np.ndarray) -> np.ndarray:
-    """The allowed deviation of each cell as a logarithm: its limit or half of the findings' median loss, if smaller.
+    """The allowed deviation of each cell as a logarithm.
 
-    A limit alone is too large for many cells. Example: of cells that are 5 % slow, half are inside a limit of 5 %.
+    The smaller of the cell's limit and half of the findings' median loss. A limit alone is too large for many cells.
+    Example: of cells that are 5 % slow, half are inside a limit of 5 %.
     """
     shifts = [-np.log1p(one.shift) for one in found if not one.missing]
     return np.minimum(np.log1p(np.nan_to_num(limit)), np.median(shifts) / 2 if shifts else np.inf)
@@ -200,7 +201,7 @@ class Sharing:
     """The speeds between leaf switches while all nodes send, as logarithmic deviations (slow is negative).
 
     inside: {switch: median of the cells between its own nodes}.
-    best: {switch: median of the cells to one other switch}. The other switch is that with the best median.
+    best: {switch: the best of its medians}. A switch has one median per other switch.
     crossing: True for cells between two switches; rows × columns.
     """
 

@@ -189,7 +189,7 @@ class Analysis:
         return list(dict.fromkeys([*([SIMULATED] if self.simulated else []), *lines]))
 
     def with_all_testcases(self, step: str) -> str:
-        """The step that adopts references. If only some test cases have references: for all test cases."""
+        """The step that adopts references. With references for some test cases: the step for all test cases."""
         is_partial = self.verdict is Verdict.NOT_JUDGED and any(matrix.compared for _, _, matrix in self.matrices)
         return step.replace(BASELINE, words.ALL_REFERENCES) if is_partial else step
 
@@ -220,7 +220,7 @@ class Analysis:
 
     @property
     def all_steps(self) -> list[str]:
-        """The steps of the findings. A step of the verdict is added if it is not more general."""
+        """The steps of the findings, then the step of the verdict. A more general step of the verdict is left out."""
         of_verdict = [line.removeprefix("Next step: ") for line in self.next_step]
         is_general = self.verdict in (Verdict.INCOMPLETE, Verdict.NOT_JUDGED)
         return self.steps if self.steps and is_general else list(dict.fromkeys([*self.steps, *of_verdict]))

@@ -74,7 +74,7 @@ def column_order(column: tuple[tuple[str, ...], Any]) -> tuple[Any, ...]:
 
 
 def add_columns(sweep: Sweep, found: dict[str, Table]) -> None:
-    """Adds the columns of a sweep, per link class, to the tables. found: {title: table}."""
+    """Adds a column per link class of a sweep to the tables. found: {title: table}."""
     first = sweep.sizes[0][0]
     title = f"{QUANTITIES[first['metric']]} ({words.UNITS[sweep.unit]})"
     several = len(sweep.column_groups) > 1
@@ -118,7 +118,7 @@ def rate_of(result: Result) -> Value:
 
 
 def published_tables(names: Iterable[str]) -> dict[str, Table]:
-    """{title: table} of published systems. names: of the systems. Raises BadInput."""
+    """{title: table} of published systems. names: the names of the systems. Raises BadInput."""
     from ..references import published
     from ..runs import figures
 

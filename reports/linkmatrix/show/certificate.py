@@ -159,7 +159,7 @@ def node_rows(judged: Iterable[Judged]) -> list[tuple[str, ...]]:
 
 
 def described(one: components.Sighting) -> str:
-    """A device as text: "gpu0 serial 1650 in slot 3"; "" without serial number and slot."""
+    """A device as text: "gpu0 serial 1650 in slot 3". "" if serial number and slot are unknown."""
     number = f" serial {one.serial}" if one.serial else f" {one.uuid}" if one.uuid else ""
     place = f" in slot {one.slot}" if one.slot else f" at {one.pci}" if one.pci else ""
     return f"{one.label}{number}{place}" if number or place else ""

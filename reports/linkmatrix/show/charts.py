@@ -180,12 +180,12 @@ def references(curve: Curve, matrices: Sequence[tuple[Result, MatrixVerdict]]) -
 
 
 def line_style(number: int) -> tuple[str, str]:
-    """(colour, marker) of a line, by its number. The first 36 combinations are distinct."""
+    """(colour, marker) of the line with this number. The first 36 combinations are distinct."""
     return COLOURS[number % len(COLOURS)], MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]
 
 
 def draw_band(axes: Axes, found: Sequence[tuple[int, Band]], colour: str, label: str) -> None:
-    """Draws references behind a line: a dashed line in its colour, and a grey band of tolerances."""
+    """Draws the references of a line: a dashed line in the colour of the line, and a grey band of tolerances."""
     places = [place for place, _ in found]
     low, value, high = zip(*(band for _, band in found), strict=True)
     if len(places) == 1:
@@ -255,7 +255,7 @@ SCALING_CHARTS = (
 
 
 def simulations_of(record: dict[str, Any]) -> dict[str, list[Result]]:
-    """{test case: its results with points, by rising number of bodies}."""
+    """{test case: its results that have points, with rising numbers of bodies}."""
     found: dict[str, list[Result]] = {}
     for result in record["results"]:
         if is_simulation(result) and points_of([result]):
@@ -331,7 +331,7 @@ def add_line(axes: Axes, number: int, places: list[int], values: list[float], la
 
 
 def finish_scaling(axes: Axes, chart: ScalingChart, places: list[int], along: str, rotation: int = 0) -> None:
-    """Sets scale, ticks, labels and grid."""
+    """Sets scale, ticks, labels and grid of a chart."""
     axes.set_xticks(places, [str(place) for place in places], fontsize=8, rotation=rotation)
     axes.xaxis.set_minor_locator(NullLocator())
     if chart.is_log:

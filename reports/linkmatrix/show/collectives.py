@@ -126,7 +126,10 @@ class Collective:
         return found
 
     def span(self) -> str:
-        """Sizes and values: "128 MiB to 2 GiB: out-of-place 175.93 to 232.24, in-place 176.42 to 232.21 GB/s"."""
+        """Sizes and values as text.
+
+        Example: "128 MiB to 2 GiB: out-of-place 175.93 to 232.24, in-place 176.42 to 232.21 GB/s".
+        """
         ranges = [f"{name} {' to '.join(ends)}" for name, ends in self.extremes().items() if ends]
         return f"{self.size_range()}: {', '.join(ranges)} {words.UNITS[self.unit]}" if ranges else "not measured"
 
@@ -165,7 +168,7 @@ def cells_of(result: Result, matrix: MatrixVerdict, name: str) -> list[Cell]:
 
 
 def groups(one: Judged) -> list[Collective | tuple[Result, MatrixVerdict]]:
-    """The matrices of a test. All sizes of a collective are one item, at the position of the first size."""
+    """The items of a test: one per matrix. All sizes of a collective are one item, at the position of the first."""
     collectives: dict[str, list[tuple[Result, MatrixVerdict]]] = {}
     for result, matrix in one.matrices:
         if is_collective(result):
@@ -201,7 +204,7 @@ class Sweep(Collective):
 
 
 def groups_by_size(one: Judged) -> list[Collective | tuple[Result, MatrixVerdict]]:
-    """The items of `groups`. All sizes of a sweep of messages are also one item."""
+    """The items of `groups`, except that all sizes of a sweep of messages are one item."""
     found: list[Collective | tuple[Result, MatrixVerdict]] = []
     swept: dict[tuple[str, ...], list[tuple[Result, MatrixVerdict]]] = {}
     for shown in groups(one):

@@ -63,14 +63,14 @@ def age_text(days: int | None) -> str:
 
 
 def counted_by_age(ages: Iterable[int | None]) -> list[tuple[str, int]]:
-    """[("never", 3), ("9 days", 12), …], the oldest first."""
+    """[(age, number of items with this age)], the oldest first: [("never", 3), ("9 days", 12), …]."""
     counts = Counter(ages)
     order = sorted(counts, key=lambda days: (days is not None, -(days or 0)))
     return [(age_text(days), counts[days]) for days in order]
 
 
 def drawn(days: Sequence[Day]) -> bytes:
-    """The PNG of a chart: the greatest age of a node, in whole days, by day."""
+    """The PNG of a chart: for each day, the greatest age of the measurement of a node."""
     with picture_style():
         figure = Figure(figsize=TIME_SIZE, facecolor="white", layout="constrained")
         axes = figure.add_subplot()

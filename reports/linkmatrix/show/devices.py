@@ -128,7 +128,7 @@ def state_lines(record: Record) -> Iterator[str]:
 
 
 def state_of(device: Record) -> dict[str, str]:
-    """{key of STATE_HEADS: fact} of a device; "" if unknown."""
+    """{key of STATE_HEADS: fact} of a device. An unknown fact is ""."""
     state, nics = device.get("state", {}), device["nics"]
     active, links = state.get("nvlinks_active", ""), state.get("nvlinks", "")
     near = nics[0] if len(nics) == 1 else f"{len(nics)} adapters"
@@ -177,7 +177,7 @@ def facts_of(device: Record) -> dict[str, str]:
 
 
 def usual_facts(devices: Sequence[Record]) -> dict[str, str]:
-    """{name: fact} that more than half of the devices have. Only facts that differ between devices."""
+    """{name: fact of more than half of the devices}. A fact that all devices have is left out."""
     counts: dict[str, Counter[str]] = {}
     for device in devices:
         for name, fact in facts_of(device).items():

@@ -1,7 +1,7 @@
-"""The findings of a run: component, evidence, and test cases. Every output shows them.
+"""The findings of a run: component, evidence, and test cases. Every output shows these findings.
 
-If a component is slow in several test cases, it has one finding. Findings are sorted by verdict (the worst first), then
-by topic (the order of `TOPICS`), then by deviation.
+A component that is slow in several test cases has one finding.
+Findings are sorted by verdict (the worst first), then by topic (the order of `TOPICS`), then by deviation.
 """
 
 from __future__ import annotations
@@ -87,7 +87,11 @@ class Headline:
 
 
 def run_findings(judged: list[Judged], diagnose: Diagnose, verdict: Verdict) -> list[Headline]:
-    """All findings of a run, the most urgent first. verdict: of the run. diagnose: see `Analysis.diagnosis`."""
+    """All findings of a run, the most urgent first.
+
+    verdict: the verdict of the run.
+    diagnose: see `Analysis.diagnosis`.
+    """
     cases, places = sum(len(one.matrices) or 1 for one in judged), words.Places.of(judged)
     by_component: dict[tuple[str, str, bool], Headline] = {}
     found = (with_location(one, test, places) for test in judged for one in test_findings(test, diagnose))
@@ -105,7 +109,7 @@ def run_findings(judged: list[Judged], diagnose: Diagnose, verdict: Verdict) -> 
 
 
 def sweep_findings(judged: list[Judged], verdict: Verdict) -> Iterator[Headline]:
-    """Yields the findings about slow nodes of a sweep. verdict: of the run."""
+    """Yields the findings about slow nodes of a sweep. verdict: the verdict of the run."""
     tests = ((words.node_of(one), one.test.record, one.evaluation) for one in judged)
     measured = [(node, record, evaluation) for node, record, evaluation in tests if node and record and evaluation]
     several = len({node for node, _, _ in measured}) > 1
@@ -114,7 +118,7 @@ def sweep_findings(judged: list[Judged], verdict: Verdict) -> Iterator[Headline]
 
 
 def from_finding(verdict: Verdict, one: findings.Finding) -> Headline:
-    """Converts a finding of `judge.findings`, which needs no reference. verdict: of the test or run."""
+    """Converts a finding of `judge.findings`, which needs no reference. verdict: the verdict of the test or run."""
     testcases = (one.testcase,) if one.testcase else ()
     verdict = min(verdict, Verdict.NOT_JUDGED)  # a finding without references is no FAIL
     return Headline(verdict, one.kind, one.evidence, one.component, testcases, (one.confidence,), weight=one.weight)
@@ -314,7 +318,7 @@ def cells_with_rule(matrix: MatrixVerdict, rule: str, last: str = "") -> list[Pa
 def disturbances(record: Mapping[str, Any], result: Result) -> Iterator[tuple[Mapping[str, Any], list[str], str]]:
     """Yields (disturbance, names of its processes, sentence) for each disturbance of a result.
 
-    Processes that held memory before the run are included.
+    Processes that occupied memory before the run are included.
     Example: ({"node": "n1", …}, ["pid 6129 (hog of root)"], "pid 6129 (hog of root) had a context on gpu1").
     """
     for holder in (record, result):

@@ -1,7 +1,7 @@
 """Renders a page as a single HTML file, without scripts, and without external fonts and pictures.
 
 The template engine escapes all texts from machines. A Content-Security-Policy allows only the page's style sheet (by
-hash) and embedded pictures, so that the browser loads and runs nothing else.
+hash) and embedded pictures. The browser therefore loads and runs nothing else.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def rendered(template: str, sheet: str = "page.css", **values: Any) -> str:
 
 
 def whole_options(text: str) -> Markup:
-    """A sentence as HTML. Options and cells ("gpu0->gpu1") stay on one line."""
+    """A sentence as HTML, without line breaks inside options and inside names of cells ("gpu0->gpu1")."""
     return Markup(WHOLE.sub(r'<span class="option">\g<0></span>', str(escape(clean(runnable(text))))))
 
 

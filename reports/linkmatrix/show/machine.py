@@ -169,7 +169,7 @@ def classes_of(record: Record) -> dict[Pair, str]:
 
 
 def meshes_and_pairs(classes: Mapping[Pair, str]) -> tuple[list[LinkedDevices], list[LinkedDevices]]:
-    """(meshes, pairs outside meshes), without POSITION_CLASSES."""
+    """(meshes, pairs outside meshes). Link classes in POSITION_CLASSES are left out."""
     meshes, pairs = [], []
     for link in dict.fromkeys(one for one in classes.values() if one not in POSITION_CLASSES):
         of_class = [pair for pair, one in classes.items() if one == link]
@@ -230,7 +230,7 @@ def node_of(record: Record, node: str, devices: Sequence[Record], classes: Mappi
 
 
 def make_group(members: Sequence[Member], adapters: Mapping[str, Adapter], switch: bool) -> Group:
-    """Makes a group. Its devices are in the order of their numbers. switch: whether it is behind a PCIe switch."""
+    """Makes a group, with its devices in the order of their numbers. switch: whether it is behind a PCIe switch."""
     devices = sorted((label for kind, label in members if kind == "device"), key=lambda label: (len(label), label))
     return Group(tuple(devices), tuple(adapters[one] for kind, one in members if kind == "adapter"), switch)
 

@@ -129,7 +129,7 @@ def alternative(machine: Machine, marks: Sequence[Mark]) -> str:
 
 
 def shortened(name: str) -> str:
-    """A name. A name with more than MAX_LETTERS letters has "…" in its middle."""
+    """The name. A name of more than MAX_LETTERS letters is shortened, with "…" in its middle."""
     half = (MAX_LETTERS - 1) // 2
     return name if len(name) <= MAX_LETTERS else f"{name[:half]}…{name[-half:]}"
 

@@ -73,7 +73,7 @@ def method_line(result: Result) -> str:
 
 
 def sampled(*results: Result) -> str:
-    """The number of samples of results: "7 samples per cell". For matrices in files: the names of the files."""
+    """The number of samples of results: "7 samples per cell". If the matrices are in files: the names of the files."""
     matrices = [from_result(result) for result in results]
     files = [matrix.external.name for matrix in matrices if matrix.external is not None]
     if files:
@@ -219,7 +219,7 @@ def endpoint_lines(one: Judged, matrix: MatrixVerdict) -> list[str]:
 
 
 def described(device: Mapping[str, Any], serials: Mapping[str, str | None]) -> str:
-    """The line about a device in `endpoint_lines`. serials: {node: serial number}."""
+    """A line of `endpoint_lines`, about a device. serials: {node: serial number}."""
     place = dict(device["place"])
     node = place.pop("node", "")
     serial = serials.get(node)
@@ -271,7 +271,7 @@ def scales(judged: Sequence[Judged]) -> dict[tuple[Any, ...], Scale | None]:
 
 
 def bands(points: Iterable[tuple[int, MatrixVerdict]]) -> Bands:
-    """The references of link classes along an axis. points: (position on the axis, matrix)."""
+    """The references of link classes along an axis. points: (position on the axis, verdicts on the matrix)."""
     found: dict[str, list[tuple[int, Band]]] = {}
     for at, matrix in sorted(points, key=lambda point: point[0]):
         for name in matrix.matrix.classes:

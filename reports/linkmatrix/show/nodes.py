@@ -136,7 +136,7 @@ def entry_of(node: str, key: Key, one: Judged, matrix: MatrixVerdict, worst: dic
 
 
 def by_node(found: list[Entry]) -> tuple[list[str], list[tuple[str, list[Entry | None]]]]:
-    """(test cases, [(node, its entries in the order of the test cases)]), the worst node first."""
+    """(test cases, [(node, its entries in the order of the test cases)]). The worst node comes first."""
     names = sorted({entry.name for entry in found})
     nodes = list(dict.fromkeys(entry.node for entry in found))
     first = {(entry.node, entry.name): entry for entry in reversed(found)}

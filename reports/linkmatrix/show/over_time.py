@@ -46,7 +46,7 @@ def points_of(series: "pandas.DataFrame") -> list[Point]:
 
 
 def changed(points: Sequence[Point]) -> list[tuple[int, str]]:
-    """(index, text) of each point before which something recorded changed, such as "driver 580.1 -> 590.2"."""
+    """(index, text) of each point with recorded changes since the point before: "driver 580.1 -> 590.2"."""
     found = [(at, text) for at in range(1, len(points)) if (text := recorded_changes(points[at - 1], points[at]))]
     hosts = sum(points[at - 1].host != points[at].host for at in range(1, len(points)))
     return found if len(found) <= MAX_CHANGES or not hosts else []
@@ -70,7 +70,7 @@ def worst_change(points: Sequence[Point], unit: str) -> float:
 
 
 def lines(points: Sequence[Point], unit: str) -> Iterator[str]:
-    """Yields lines: sparkline, range, changes of level with recorded changes, and other recorded changes."""
+    """Yields lines about a series: sparkline, range, changes of level with their causes, and other recorded changes."""
     values = [point.value for point in points]
     decimals, shown = words.DECIMALS[unit], words.UNITS[unit]
     if len(points) == 1:
@@ -130,7 +130,7 @@ UNNAMED = "records do not identify the component, so a swap is not detected"
 
 
 def part_history(found: Iterable[RunFlags], text: str, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:
-    """Lines about a component; [] if no run contains the component. text: its serial number or UUID."""
+    """Lines about a component; [] if no run contains it. text: its serial number or UUID."""
     every = list(found)
     ledger = read_runs(every, clean_runs, notes)
     wanted = [one for run in every for one in run.seen.values() if is_component(one, text)]
@@ -142,7 +142,7 @@ def part_history(found: Iterable[RunFlags], text: str, clean_runs: int, notes: S
 
 
 def slot_history(found: Iterable[RunFlags], wanted: Slot, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:
-    """Lines about the slots that match `wanted`; [] if no run contains such a slot."""
+    """Lines about the slots that match `wanted`; [] if no run contains a matching slot."""
     ledger = read_runs(found, clean_runs, notes)
     places = [key for key in ledger.kept if not isinstance(key, Component) and matches_slot(key, wanted)]
     return [

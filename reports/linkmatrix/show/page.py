@@ -104,7 +104,7 @@ def render(analysis: Analysis, picture: Picture, curves: Sequence[tuple[str, byt
 
 
 def answer(analysis: Analysis) -> dict[str, Any]:
-    """The values of the top of the page: findings with evidence, next steps, and commands that measure again."""
+    """The values for the top of the page: findings with evidence, next steps, and commands that measure again."""
     found = analysis.findings
     slow = [one for one in found if one.topic in SLOW]
     title = "What was found"
@@ -162,7 +162,7 @@ def problems(analysis: Analysis) -> list[dict[str, Any]]:
 
 
 def section_title(one: Judged, result: Result, several_nodes: bool) -> str:
-    """The title of a matrix: "n17: device_local_copy, 1 MiB". Node and size are left out if there is only one."""
+    """The title of a matrix: "n17: device_local_copy, 1 MiB". A single node is left out, and so is a single size."""
     node = words.node_of(one) if several_nodes else ""
     several = sum(other["testcase"] == result["testcase"] for other, _ in one.matrices) > 1
     size = f", {units.size(result['size_bytes'])}" if several else ""

@@ -202,7 +202,7 @@ def add_bar(figure: Figure, axes: Axes, colours: ScalarMappable, label: str, ext
 
 
 def draw_title(figure: Figure, record: dict[str, Any], result: Result, verdict: Verdict) -> None:
-    """Adds test case, verdict, quantity, machine and time above the cells."""
+    """Adds the title above the cells: test case, verdict, quantity, machine and time."""
     width, height = figure.get_size_inches()
     badge = f"{words.GLYPHS[verdict]} {words.WORDS[verdict]}"
     fault = simulated_fault(record)

@@ -104,7 +104,7 @@ class Screen:
         return Text(to_ascii(text) if self.ascii else text, style)
 
     def print(self, text: str | Text = "", style: str = "", indent: int = 0, hang: int = 0) -> None:
-        """Prints a paragraph, wrapped to the width, or a Text without wrapping. hang: indent of further lines."""
+        """Prints a paragraph, wrapped to the width. A Text is not wrapped. hang: indent of all lines but the first."""
         if isinstance(text, Text):
             self.put(text)
             return

@@ -89,7 +89,8 @@ class Kind:
     """The test cases with the same metric and type of endpoints, such as "bandwidth, devices".
 
     summaries: the link classes of all matrices.
-    of_limit, of_typical: (worst, best) cell as fractions of the limit; of the typical value.
+    of_limit: (worst cell, best cell), as fractions of the limit.
+    of_typical: (worst cell, best cell), as fractions of the typical value.
     """
 
     name: str
@@ -107,7 +108,7 @@ class Kind:
         return tuple(text.replace(" to ", "–") for text in texts)
 
     def range(self) -> str:
-        """The lowest and highest value: "395.6 to 396.1 GB/s", with DIGITS digits; "not measured" without a value."""
+        """The lowest and highest value, with DIGITS digits: "395.6 to 396.1 GB/s". Without a value: "not measured"."""
         if not self.summaries:
             return "not measured"
         ends = min(one.low for one in self.summaries), max(one.high for one in self.summaries)
@@ -189,7 +190,7 @@ def kind_lines(found: Sequence[Kind], screen: Screen, most: int = MAX_KINDS) -> 
 
 
 def aligned(marks: Sequence[str], rows: Sequence[tuple[str, ...]], gap: str) -> list[str]:
-    """The rows of a table: mark, first column (aligned left), other columns (aligned right)."""
+    """The rows of a table. The mark comes first. The first column is aligned left, other columns are aligned right."""
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     texts = []
     for mark, (name, *rest) in zip(marks, rows, strict=True):
