@@ -1,8 +1,8 @@
-"""Locks: one run per system and partition, and one writer per file. The file of a lock contains its holder.
+"""Locks: one run per system and partition, and one writer per file. The file of a lock names the process that holds it.
 
-A lock is a hard link, because creating a link is atomic on network file systems too. The lock of a dead process on this
-host is removed, even if a new process has the same number. A process on another host cannot be checked, so its lock
-stays.
+A lock is a hard link, because the creation of a link is atomic on network file systems too. The lock of a dead process
+on this host is removed, even if a new process has the same process ID. A process on another host cannot be checked, so
+its lock stays.
 """
 
 import contextlib

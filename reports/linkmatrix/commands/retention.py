@@ -1,4 +1,4 @@
-"""The flags of components after a run, and the removal of old sessions."""
+"""After a run: prints the flags of components, and removes old sessions."""
 
 import shutil
 from collections.abc import Iterator, Sequence

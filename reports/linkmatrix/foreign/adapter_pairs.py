@@ -68,7 +68,7 @@ class Step:
 
     @property
     def other_measurement(self) -> str:
-        """The name of the printed measurement if the program printed another measurement than requested; else "".
+        """The name of the printed measurement, if it differs from the requested measurement; else "".
 
         A bidirectional test prints the sum of both directions. The sum is not a value of one direction.
         """
@@ -232,7 +232,7 @@ def table_value(table: Table | None) -> float | str:
 def head_of(output: Output) -> dict[str, str]:
     """Returns {setting: value} from perftest's head lines.
 
-    If the value is not the same for all adapters, it lists each adapter with its value.
+    If the adapters have different values, the value lists each adapter.
     """
     settings: dict[str, dict[str, str]] = {}
     program = "UCX" if program_of(output) == ucx.PROGRAM else "perftest"

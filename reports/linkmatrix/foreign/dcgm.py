@@ -1,6 +1,6 @@
 """Reads the JSON of `dcgmi diag -j`, of DCGM 2 to 4. Each test that did not pass becomes a finding of DCGM.
 
-DCGM 4 names the entity of a result (`entity_group`, `entity_id`), earlier versions the GPUs (`gpu_id`, `gpu_ids`).
+A result of DCGM 4 names its device by `entity_group` and `entity_id`. Earlier versions use `gpu_id` or `gpu_ids`.
 """
 
 import re

@@ -1,4 +1,7 @@
-"""Finds reports of a program's early end, by the program or its launcher: signals, aborts, CUDA errors."""
+"""Finds lines that report the early end of a program: signals, aborts, CUDA errors.
+
+The program or its launcher prints these lines.
+"""
 
 import re
 

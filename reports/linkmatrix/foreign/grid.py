@@ -38,7 +38,7 @@ def prefixed(testcase: str, faults: Sequence[str]) -> tuple[str, ...]:
 
 
 def row_number(word: str, _: int = 0) -> str | None:
-    """The first word of a line, if the word is a number: the label of a row. None for any other word."""
+    """The first word of a line, if the word is a number; else None. The number is the label of a row."""
     return word if re.fullmatch(r"\d{1,5}", word) else None
 
 
@@ -54,7 +54,7 @@ def read_grid(
 ) -> Grid:
     """Read the rows at the reading position, and move the position behind the rows.
 
-    row_label: a function of (first word of a line, index of the row). Returns the row's label; None if no row.
+    row_label: a function of (first word of a line, index of the row). Returns the row's label; None after the last row.
     number: the regular expression of a number, with the decimals that this program prints.
     wanted: the labels of all rows, in order.
     zero_is_mark: whether 0.00 on the diagonal means "does not apply".
@@ -111,7 +111,7 @@ def keep_in_order(grid: Grid, seen: list[str], wanted: list[str]) -> None:
 
 
 def drop_shifted(grid: Grid, marks: tuple[str, ...]) -> None:
-    """Remove shifted rows: they have a number on the diagonal, and other rows have a mark on the diagonal."""
+    """Remove shifted rows. A row is shifted if it has a number on the diagonal, and other rows have a mark there."""
     marked = [row for row in grid.rows if row in grid.columns and grid.rows[row][grid.columns.index(row)] in marks]
     if not marked:
         return

@@ -22,7 +22,10 @@ DECODER = json.JSONDecoder()
 
 
 def is_json(text: str) -> bool:
-    """Whether a text is JSON. Damaged JSON counts if the text starts with "{", but not if the text starts with "["."""
+    """Whether a text is JSON.
+
+    A text that starts with "{" may be damaged. A text that starts with "[" must be complete JSON.
+    """
     begin = text.lstrip()[:1]
     return begin == "{" or (begin == "[" and parsed(text) is not None)
 

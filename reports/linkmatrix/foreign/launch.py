@@ -73,7 +73,7 @@ def command_extent(command: str | None) -> Extent:
 def mpirun_extent(words: list[str]) -> Extent:
     """The number of nodes and the number of processes of a command of Open MPI.
 
-    In the option for hosts, "a:8" is a host with 8 slots. Each "a" without a number is one slot.
+    In the list of hosts, "a:8" is a host with 8 slots. A host without a number has one slot per mention.
     """
     count, hosts = option_number(words, PROCESSES), option_value(words, HOSTS)
     if hosts is None:

@@ -1,14 +1,19 @@
 """Reads nccl-tests (all_reduce_perf and its siblings), and rccl-tests for AMD's GPUs.
 
-Each size becomes a result with the columns "out-of-place" and "in-place". The value is the bus bandwidth; algorithm
-bandwidth and time are parts. A cell with wrong elements has the status 'error'. If the command sets NCCL_ALGO, the
-algorithm ends the name of the test case, because another algorithm is another test case.
+Each size becomes a result with the columns "out-of-place" and "in-place". The value is the bus bandwidth. Algorithm
+bandwidth and time are parts. A cell with wrong elements has the status 'error'. If the command sets NCCL_ALGO, the name
+of the test case ends with the algorithm, so that different algorithms are never compared.
 
-rccl-tests prints the same table below other lines: its version, and after the ranks the versions of RCCL, HIP and ROCm.
-The engine of both is `nccl`; the record's program and software tell them apart.
+rccl-tests prints the same table, and more lines above: its version, and after the ranks the versions of RCCL, HIP and
+ROCm. Both programs have the engine `nccl`. The fields `program` and `software` of the record distinguish the programs.
 
-Options add columns: -C prints the CPU time in place of the time, -I four times of single iterations after each
-placement, and -S the time of day. `nccl_json` reads the file that -J writes.
+Options change the columns:
+
+* -C prints the CPU time instead of the time.
+* -I prints four times of single iterations after each placement.
+* -S prints the time of day.
+
+`nccl_json` reads the file that -J writes.
 """
 
 import itertools

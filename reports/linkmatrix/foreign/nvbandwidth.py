@@ -1,8 +1,12 @@
 """Reads the text of nvbandwidth 0.1 to 0.10 and of its forks; nvbandwidth_json reads `--json`.
 
 The name of the test case determines the direction of the data. The arrow in a head line is wrong (testcases_ce.cpp of
-v0.2 and v0.8): "GPU(row) -> GPU(column)" of read test cases are copies from column to row, and "GPU(row) <-
-GPU(column)" of write test cases are copies from row to column.
+v0.2 and v0.8):
+
+| test cases | printed | actual direction |
+|---|---|---|
+| read | "GPU(row) -> GPU(column)" | column to row |
+| write | "GPU(row) <- GPU(column)" | row to column |
 """
 
 import re

@@ -1,11 +1,11 @@
 """Reads the text of nvloom_cli 1.0 to 1.3, which runs one process per GPU of a multi-node NVLink domain.
 
 cli/testcases.cpp defines the source axis: `output.set(x, y)` fills column x of row y. Copies go from x to y between
-GPUs and between racks. In gpu_to_rack, they go from the GPU of a row to the racks of the columns. N/A stands for 0: a
-GPU and itself, or a pair that was not measured.
+GPUs and between racks. In gpu_to_rack, they go from the GPU of a row to the racks of the columns. The program prints
+N/A for 0: the cell of a GPU and itself, or a pair that was not measured.
 
-Copies between pairs are measured as in nvbandwidth, and have nvbandwidth's names: one pair at a time, behind a kernel
-that waits, buffers of 512 MiB by default, and the sum of both directions.
+Copies between pairs are measured as in nvbandwidth, and have the names of nvbandwidth. One pair at a time is measured,
+behind a kernel that waits. Buffers have 512 MiB by default. The value is the sum of both directions.
 """
 
 import re

@@ -89,7 +89,7 @@ def sizes(reading: Reading, match: re.Match[str]) -> None:
 def buffers_of_command(reading: Reading, test: str) -> str:
     """The memory of sender and receiver: "dd" for `osu_bw -d cuda D D`; "" if it is unknown.
 
-    The command line contains the memory, or a line above the title.
+    The options are in the command line, or in a line above the title.
     """
     lines = [*reading.lines[max(0, reading.at - 1 - LINES_ABOVE) : reading.at - 1], reading.command or ""]
     found = [match for line in lines if len(line) < MOST_LINE and (match := OPTIONS.search(line))]

@@ -2,11 +2,11 @@
 
 CUDA (p2pBandwidthLatencyTest.cu): cell (i, j) is a copy from i to j for writes, and from j to i for reads
 (`--p2p_read`). Bidirectional values are the sum of both directions. The diagonal is a copy inside a device. The program
-counts its bytes twice, linkmatrix once.
+counts the bytes of such a copy twice. linkmatrix counts them once.
 
-PPU: the row is the root device, which writes to the column or reads from it. The program runs in one or several
-processes. Only the command line contains the kernel. With several processes, the head line always shows CE. The command
-line, if the text contains it, therefore has priority.
+PPU: the row is the root device. The root device writes to the column, or reads from the column. The program runs in one
+or several processes. With several processes, the head line always shows CE. Only the command line contains the kernel.
+If the text contains the command line, the command line therefore has priority.
 """
 
 import re
@@ -42,7 +42,7 @@ QUANTITIES = {"latency": "copy latency", "bandwidth": "bandwidth", "bidirectiona
 
 
 def name_of(metric: str, direction: str, engine: str | None, kernel: str | None, peer: bool) -> str:
-    """The name of the test case with these properties. The name contains a word for an unknown engine or kernel."""
+    """The name of the test case with these properties. The name also shows that an engine or kernel is unknown."""
     stem = {"bandwidth": "memcpy", "bidirectional": "bidirectional_memcpy", "latency": "copy_latency"}[metric]
     by = {"ce": "ce", "sm": OF_KERNEL[kernel], None: "unknown_engine"}[engine]
     return f"device_to_device_{stem}_{direction}_{by}{'' if peer else '_peer_off'}"
@@ -279,7 +279,7 @@ def engine_of(command: str | None, printed: str, several: bool) -> tuple[str | N
     """Returns (engine, kernel, notes).
 
     The command line determines the engine and the kernel. Missing options have the program's defaults.
-    Without a command line, the engine is the printed engine. With several processes, it is unknown.
+    Without a command line, the engine is the printed engine. With several processes, the engine is then unknown.
     printed: the engine in the head line. several: whether several processes ran.
     """
     if command is None or "p2pBandwidthLatencyTest" not in command:

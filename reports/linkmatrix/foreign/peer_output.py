@@ -1,4 +1,4 @@
-"""Converts the output of src/peers/peer.sh, which contains the output of another program, into a record."""
+"""Converts the output of src/peers/peer.sh into a record. It contains the output of an established benchmark."""
 
 import re
 from dataclasses import dataclass, field

@@ -87,9 +87,9 @@ def measured_record(
 
 
 def collective_extent(run: Run) -> Extent:
-    """The number of nodes and the number of ranks of a collective.
+    """The number of nodes and the number of ranks of a collective, from the list of ranks and the command.
 
-    Both the list of ranks and the command contain these numbers. A number that differs between the two is None.
+    A number is None if the two differ, or if neither contains the number.
     """
     listed, started = launch.ranks_extent(run.ranks), launch.command_extent(run.command)
     counts = [{count for count in both if count is not None} for both in zip(listed, started, strict=True)]

@@ -2,9 +2,11 @@
 
 transferbench_nics.py and transferbench_rings.py read the presets `nicp2p` and `nicrings` between network adapters.
 
-Rows are sources, also if the destination executes (PeerToPeer and AllToAll in the source code: `srcs` is the memory of
-the row, `dsts` the memory of the column). GB/s are 1e9 bytes per second. The bytes of a copy inside a GPU are counted
-once. GFX, a kernel, is the engine `sm`. DMA is `ce`. CPU threads copy host memory; records have no engine for them.
+Rows are sources, even if the destination copies the data. In the source code (PeerToPeer and AllToAll), `srcs` is the
+memory of the row, and `dsts` is the memory of the column.
+
+* GB/s are 1e9 bytes per second. The bytes of a copy inside a GPU are counted once.
+* GFX (a kernel) is the engine `sm`, and DMA is `ce`. Records have no engine for CPU threads, which copy host memory.
 """
 
 import re
@@ -220,7 +222,7 @@ def table_fields(
     read: bool,
     by: str,
 ) -> dict:
-    """The fields of a `Table` whose rows have one type of memory (host or device), and whose columns have one type.
+    """The fields of a `Table`. All rows have the same type of memory (host or device), and so have all columns.
 
     words: {mark of a direction: {pair: word}}.
     both: whether the copies are bidirectional.

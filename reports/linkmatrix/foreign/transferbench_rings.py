@@ -1,7 +1,8 @@
 """Reads TransferBench's preset `nicrings`: each network adapter sends to the same adapter of the next rank.
 
-All transfers run concurrently. A row is the sending rank. A column is a ring: the adapter of both endpoints, and the
-memory nearest to it (NicRings in the source code: the row's rank is the source, the next rank is the destination).
+All transfers run concurrently. A row is the sending rank. A column is a ring: an adapter and its nearest memory, which
+are the same on both ranks. In the source code (NicRings), the rank of the row is the source, and the next rank is the
+destination.
 """
 
 import re

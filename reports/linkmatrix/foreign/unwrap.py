@@ -76,7 +76,7 @@ class Lines:
         return LINE_NUMBER.sub(lambda found: f"{found[1]} {self.number(int(found[2]))}", sentence)
 
     def number(self, line: int) -> int:
-        """The number in the original text of the line with the number `line`. Both numbers count from 1."""
+        """The line number in the original text of the given line number. Both count from 1."""
         return self.numbers[line - 1] if 0 < line <= len(self.numbers) else line
 
     def renumbered(self, run: Run) -> Run:
@@ -177,7 +177,7 @@ def without_prefixes(line: str, patterns: Sequence[re.Pattern[str]]) -> tuple[st
 
 
 def dedented(found: Lines, is_head: IsHead) -> Lines:
-    """The lines, dedented where a block starts with an indented head line."""
+    """The lines with less indentation: a block that starts with an indented head line is moved to the left."""
     depth, lines = 0, []
     for line in found.lines:
         blanks = INDENT.match(line, 0, MOST_PREFIX).end()  # type: ignore[union-attr]

@@ -1,6 +1,6 @@
-"""Components and slots: the identity of a device or adapter in any slot, and its location.
+"""Components and slots. A component is a device or an adapter. It keeps its identity in any slot. A slot is a location.
 
-| | identified by the first of these |
+| | identified by the first of these that is known |
 |---|---|
 | device | serial number, UUID |
 | adapter | serial number, GUID or MAC address |
@@ -14,9 +14,9 @@ Records differ in their content, so facts of several records are combined:
 
 These numbers identify no component:
 
-* a serial number or slot name that two devices of a record share: the board's
-* a PCI address that two devices share: the divided GPU's
-* a number that is in two slots at the same time, or moves back and forth: a placeholder, or not unique
+* a serial number or slot name that two devices of a record share, because it belongs to their board
+* a PCI address that two devices share, because they are parts of one GPU
+* a number that is in two slots at the same time, or moves back and forth, because it is a placeholder or not unique
 """
 
 import re

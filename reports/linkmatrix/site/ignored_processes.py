@@ -1,4 +1,4 @@
-"""Processes that a partition ignores because they disturb nothing, such as the site's monitoring."""
+"""Ignored processes, such as the site's monitoring. A partition lists them, because they disturb no measurement."""
 
 import re
 from collections.abc import Mapping

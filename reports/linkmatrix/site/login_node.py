@@ -1,4 +1,4 @@
-"""Detects login nodes: hosts on which a scheduler answers, and that are not nodes of the scheduler."""
+"""Detects login nodes. On a login node, a scheduler answers, and the host is not in the scheduler's list of nodes."""
 
 import os
 import re

@@ -1,7 +1,11 @@
 """Divides a partition of Slurm whose nodes have different GPUs into one partition of ReFrame per type of node.
 
 A type of node is a number of GPUs and their types. The jobs of each new partition need an option that excludes all
-other nodes: a feature that only these nodes have, else a list of the other nodes, else the type of the GPUs.
+other nodes. The first possible option is used:
+
+1. a feature that only these nodes have
+2. a list of the other nodes, to exclude them
+3. the type of the GPUs
 """
 
 import re
@@ -103,7 +107,7 @@ def with_distinct_names(partitions: Sequence[Partition]) -> list[Partition]:
 def select_by_feature(_: Partition, parts: Sequence[Partition], __: NodeLists) -> list[Partition]:
     """Adds the option `--constraint` to each part. A part contains the nodes of one type.
 
-    Returns [] if a type of node lacks a feature that all other types lack.
+    Each type needs a feature that no other type has. Otherwise, returns [].
     """
     found = []
     for one in parts:

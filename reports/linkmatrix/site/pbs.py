@@ -117,7 +117,7 @@ def submission_queue(name: str, queues: Mapping[str, Mapping[str, str]]) -> tupl
 
 
 def pbs_nodes(answer: Answer) -> tuple[dict[str, dict[str, str]], list[str]]:
-    """Returns ({node: its attributes}, notes). A note reports if the site hides its nodes from users."""
+    """Returns ({node: its attributes}, notes). If the site hides its nodes from users, a note reports this."""
     try:
         nodes, why = parse_listing(answer(["pbsnodes", "-a"])), "it lists none"
     except OSError as error:

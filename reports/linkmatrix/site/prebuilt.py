@@ -1,4 +1,7 @@
-"""The compiled programs of a platform wheel: host back end, CUDA if it was built with nvcc, no MPI and no NCCL."""
+"""The compiled programs of a platform wheel.
+
+These programs have the host back end, and never MPI or NCCL. They have CUDA if the wheel was built with nvcc.
+"""
 
 import json
 import os
@@ -48,9 +51,9 @@ def driver_is_old() -> bool:
 
 
 def needed_features(features: Iterable[str]) -> set[str]:
-    """The features of `features` that the selected tests need.
+    """The given features that the selected tests need.
 
-    Only features in NEVER can be left out. Without a selection of tests, all features are needed.
+    Only features in NEVER can be unneeded. If the selection of tests is unknown, all features are needed.
     """
     needed = os.environ.get(NEEDED)
     unneeded = set(NEVER) - {*needed.split()} if needed is not None else set()
@@ -60,8 +63,8 @@ def needed_features(features: Iterable[str]) -> set[str]:
 def fits_machine(needed: Iterable[str], architectures: Iterable[str], machine: str | None) -> bool:
     """Whether the prebuilt programs have the needed features, and run on the processor and the GPUs.
 
-    architectures: the GPUs' architectures, such as "sm_90".
-    machine: the processor's architecture, such as "x86_64"; None or "" for any.
+    architectures: the architectures of the GPUs, such as "sm_90".
+    machine: the architecture of the processor, such as "x86_64"; None or "" for any.
     """
     found = build_facts()
     if not found or machine not in (None, "", platform.machine()) or not set(needed) <= features():

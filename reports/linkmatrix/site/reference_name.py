@@ -1,6 +1,6 @@
 """The name of the table of references in a system file: extras['reference'] of a partition.
 
-System files are Python, so only the comment line that `linkmatrix detect` wrote for the name is changed.
+System files are Python code. Only the comment line that `linkmatrix detect` wrote for this name is changed.
 """
 
 import ast

@@ -1,7 +1,7 @@
 """Chooses the Slurm partition for a job of `scrontab` that starts runs.
 
-The runs must not measure the nodes of this partition. A run measures whole nodes, and would wait forever for a node on
-which the job of `scrontab` occupies a core.
+The runs must not measure the nodes of this partition. The job of `scrontab` occupies a core of its node. A run that
+measures this node waits until the whole node is free, and would wait forever.
 """
 
 from collections.abc import Iterable, Mapping

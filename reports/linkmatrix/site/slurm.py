@@ -75,7 +75,7 @@ class Association(NamedTuple):
 
     wall: the time limit of the association's jobs.
     usual: the quality of service (QOS) of jobs that request none.
-    partition: the only partition of the association. "" for an association with all partitions that have none.
+    partition: the partition to which the association applies; "" for all partitions without a separate association.
     """
 
     account: str
