@@ -79,7 +79,7 @@ class Disturbances:
         return next(iter([*at_ends, *(one.sentence for one in on_nodes)]), "")
 
     def memory_sentence(self, row: str, column: str) -> str:
-        """The sentence about the process that occupied the memory of a cell's endpoint; "" without this process."""
+        """The sentence about the process that occupied the memory of a cell's endpoint; "" if the memory was free."""
         return next((self.no_memory[label] for label in (row, column) if label in self.no_memory), "")
 
 
@@ -97,7 +97,7 @@ def cells_at(matrix: Matrix, block: Block, chosen: Callable[[str], bool]) -> np.
 def disturbances(record: Mapping[str, Any], result: Result) -> Disturbances:
     """The disturbances of a result of a checked record.
 
-    None with --simulate-fault, because the simulated fault is the cause of slow cells.
+    With --simulate-fault, the result has no disturbances: the simulated fault is the cause of slow cells.
     """
     others = result.get("others") or {}
     entries, held = [*recorded_disturbances(others)], dict(occupied_memory(record, others))

@@ -44,9 +44,9 @@ class Expected:
         return self.classes.cell_class(pair, link_class) if self.classes else link_class
 
     def class_codes(self, matrix: Matrix, block: Block) -> tuple[np.ndarray, Sequence[str]]:
-        """(indices, names) of the link classes of a block's cells. indices: rows × columns, positions in `names`.
+        """(indices, names) of the link classes of a block's cells, as in the references.
 
-        The link classes are those in the references.
+        indices: rows × columns; the position of the class of each cell in `names`.
         """
         if self.classes is None:
             return block.classes, matrix.class_names
@@ -110,8 +110,8 @@ def reference_positions(
 def at_limit(unit: str, worse: np.ndarray, interval: Bounds, value: np.ndarray, limits: Bounds) -> np.ndarray:
     """True for cells whose value may be slower than the tolerance allows; rows × columns.
 
-    The interval of such a median crosses the slow limit. Intervals of healthy cells often cross this limit by noise. A
-    crossing therefore counts only if one of these is true:
+    The interval of the median of these cells crosses the slow limit. Noise often moves the interval of a healthy cell
+    across this limit. A crossing therefore counts only if one of these is true:
 
     * The deviation of the median exceeds NEAR times the tolerance.
     * The end of the interval deviates by more than FAR times the tolerance.
