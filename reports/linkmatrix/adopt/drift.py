@@ -3,13 +3,13 @@
 The tests use one number per run and link class: the median of the cells. The cells of a run are not independent,
 because they have common causes.
 
-* Trend: the exact two-sided Mann-Kendall test. It assumes no distribution of the noise. The smallest p-value of six
-  runs is 1/360: the values always fall, or always rise.
+* Trend: the exact two-sided Mann-Kendall test. The test assumes no distribution of the noise. The smallest p-value of
+  six runs is 1/360, if all values fall or all values rise.
 * Step: the best split into earlier and later runs, by Student's t. The noise is the variance inside both sides, and is
-  assumed to be normal. The p-value is multiplied by the number of splits (Bonferroni). A rank test is not possible: its
-  smallest p-value of six runs would be 2/20.
-* Hosts: the runs of each host are tested separately, because healthy hosts differ. If the series of a class changes its
-  host and its level by more than the floor, the difference between the hosts is reported.
+  assumed to be normal. The p-value is multiplied by the number of splits (Bonferroni). A rank test is not possible,
+  because its smallest p-value of six runs would be 2/20.
+* Hosts: the runs of each host are tested separately, because healthy hosts differ. A change of the level by more than
+  the floor together with a change of the host is reported as a difference between the hosts.
 
 A change of less than half of the floor is ignored. The reference then differs from the newest runs by at most about a
 quarter of the floor.

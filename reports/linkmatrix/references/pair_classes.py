@@ -1,4 +1,4 @@
-"""The adopted link classes: the class of each pair of endpoints when its reference was adopted.
+"""The adopted link classes: the link class that each pair of endpoints had when its reference was adopted.
 
 A pair is compared with the reference of its adopted class, even if a run finds the pair in another class. The key
 `$classes` of a table of references contains the adopted classes. Endpoints are written like Slurm's node lists::
@@ -7,7 +7,7 @@ A pair is compared with the reference of its adopted class, even if a run finds 
       PIX: gpu[0-1]->gpu[0-1], gpu[2-3]->gpu[2-3]
       SYS: gpu[0-3]->gpu[0-3]
 
-* The first class that contains a pair is its class. In the example, SYS has the remaining pairs.
+* If several classes contain a pair, the first class counts. In the example, SYS therefore has the remaining pairs.
 * A group of one pair, such as `gpu0->gpu3`, has priority over larger groups.
 * A pair has two different endpoints.
 * `node*:rank[0-7]->rank[0-7]` contains the pairs inside each node. The ranks of each node are counted from 0.

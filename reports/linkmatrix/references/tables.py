@@ -1,7 +1,7 @@
 """Tables of references: the expected values of a partition's cells.
 
-A file contains mappings: check, table of references, test case, performance variable. A partition names its table in
-`extras['reference']`. An example from `config/references/p2p.yaml`::
+A file contains nested mappings: check, table of references, test case, performance variable. A partition names its
+table in `extras['reference']`. An example from `config/references/p2p.yaml`::
 
     intranode_p2p:
       hgx-h200:
@@ -11,8 +11,9 @@ A file contains mappings: check, table of references, test case, performance var
           cell[NV18]: [395.9, -0.02, 0.02, GB/s]
           gpu0->gpu1: [391.2, -0.02, 0.02, GB/s]
 
-A reference is [value, lower tolerance, upper tolerance, unit]. Tolerances are fractions of the value, and null is no
-limit. A bandwidth needs a lower tolerance, and a latency an upper tolerance. A limit is at most ten times the value.
+A reference is [value, lower tolerance, upper tolerance, unit]. Tolerances are fractions of the value. null is no limit.
+A bandwidth needs a lower tolerance, and a latency an upper tolerance. A limit is at most ten times the value.
+
 [$xfail, REASON until 2026-12-31, [395.9, -0.02, 0.02, GB/s]] waives a reference, as in ReFrame.
 
 The reference of a cell is the first of these that exists:

@@ -49,7 +49,7 @@ class Stay:
     clean: int = 0
 
     def add(self, when: str, flagged: bool, clean: bool) -> None:
-        """Adds a run. `flagged` and `clean` may both be false."""
+        """Adds a run to the stay. A run that is neither flagged nor clean adds no event."""
         self.last, self.runs = when, self.runs + 1
         self.flagged += flagged
         self.clean += clean and not flagged
@@ -143,7 +143,8 @@ def attribute(evidence: Evidence, suspect: Pair, since: str) -> SwapResult | Non
 def find_candidates(evidence: Evidence, suspect: Pair, since: str) -> Iterator[Key]:
     """Yields the components and slots that may be bad.
 
-    The suspect component and slot are candidates. Whatever was flagged in one pair with a candidate is a candidate too.
+    The suspect component and slot are candidates. If a run flags a candidate in a slot or with a component, this slot
+    or component is a candidate too.
     """
     found: dict[Key, None] = dict.fromkeys(suspect)
     queue: list[Key] = list(suspect)

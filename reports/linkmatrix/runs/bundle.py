@@ -106,7 +106,10 @@ def pack_run(run: Run, references: Path, repository: Path) -> bytes:
 
 
 def reference_commit(references: Path) -> dict[str, str]:
-    """Returns {"commit", "time"} of the last change of the references; {"problem": reason} without a commit of them."""
+    """Returns {"commit", "time"} of the commit that last changed the references.
+
+    Returns {"problem": reason} if no commit contains the present references.
+    """
     folder, name = (references, ".") if references.is_dir() else (references.parent, references.name)
 
     def git(*words: str) -> str:
@@ -135,8 +138,8 @@ def utc(seconds: float) -> str:
 def find_attempts(report: Path, since: str) -> tuple[list[Path], list[str]]:
     """Returns (the reports of all attempts, sentences about runs without a report).
 
-    The report `report` is an attempt. Another report in its folder is an attempt if it began after the time `since` and
-    contains a test of `report`.
+    The report `report` is an attempt. Another report in its folder is an attempt if it contains a test of `report`, and
+    did not begin before the time `since`.
     """
     wanted, found, without = tests_in(report), [report], []
     for other in folders.reports_in(report.parent):

@@ -72,12 +72,11 @@ def measured_cases(tests: Iterable[Test]) -> tuple[dict[str, dict[str, int]], di
 
 
 def manifest_lines(ran: EndedRun, verdict: Verdict) -> list[str]:
-    """Lines about the differences between a run and its manifests.
+    """Lines about the differences between a run and its manifests. verdict: the verdict of the run.
 
     * A line that begins with LESS makes the run INCOMPLETE.
-    * A partition without a manifest gets one, if the run is complete and its verdict is PASS or WARN.
+    * If the run is complete and PASS or WARN, a manifest is written for each partition without a manifest.
     * An acceptance run that selects tests is INCOMPLETE on a partition without a manifest.
-    * verdict: the verdict of the run
     """
     known = manifest.load(ran.repository, ran.mode)
     measured, skipped = ran.measured

@@ -1,9 +1,11 @@
-"""Coverage of a partition: when each node and each pair of leaf switches was last measured, from the index.
+"""Coverage of a partition: when each node and each pair of leaf switches was last measured.
 
-* The suite of a partition is the set of its common test cases. A test case is common if at least half of the measured
-  nodes have a complete result of it.
-* The age of a node: of each test case of the suite, take the newest complete result. The oldest of these results gives
-  the age. Only tests of this node alone count.
+The data comes from the index.
+
+* The suite of a partition contains the common test cases. A test case is common if at least half of the measured nodes
+  have a complete result of the test case.
+* The age of a node is the age of its oldest result. For each test case of the suite, only the newest complete result
+  counts, and only tests of this node alone count.
 * A preempted job counts for the test cases that it completed.
 """
 

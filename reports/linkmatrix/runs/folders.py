@@ -121,7 +121,10 @@ def start_key(path: Path) -> tuple[float, list[int]]:
 
 
 def end_time(path: Path) -> float:
-    """The end of a report's session in seconds since 1970. If the end is unknown or in the future, the start."""
+    """The end of a report's session in seconds since 1970.
+
+    If the end is unknown or in the future, the result is the start of the session.
+    """
     end = session_time(path, END)
     return end if 0.0 < end <= time.time() + SKEW else start_key(path)[0]
 
@@ -154,8 +157,8 @@ def epoch(text: str) -> int:
 def expired_files(paths: Iterable[Path], days: int) -> tuple[list[Path], list[Path]]:
     """Returns (files older than `days`, files that may seem old only because the clock jumped).
 
-    Files before a gap of half a year may seem old. If `days` is longer than half a year, the gap must be longer than
-    `days`.
+    If no file was written during half a year, the clock may have jumped. If `days` is longer than half a year, `days`
+    is used instead. The second list contains all files before such a gap.
     """
     now = last = time.time()
     written = sorted(((path.stat().st_mtime, path) for path in paths), reverse=True)

@@ -1,10 +1,11 @@
 """The index of all stored reports by node and time: the database `index.db` of the prefix.
 
 * Reading a year of daily runs of thousands of nodes takes hours. A query of the index takes seconds.
-* The index has only data of reports and records, so it can be removed at any time.
-* Opening the index updates it, and creates it again if it is missing, damaged or of another version.
-* Several commands may use the index concurrently: reports are added in transactions, under a lock.
-* A stored verdict uses the references and the code of the time when its report was added. `open_index` can judge again.
+* All data of the index comes from reports and records, so the index can be removed at any time.
+* Opening the index updates it. A missing or damaged index is created again, and so is an index of another version.
+* Several commands may use the index concurrently. Reports are added in transactions, under a lock.
+* A verdict in the index depends on the references and the code at the time when its report was added. `open_index` can
+  judge again.
 """
 
 import contextlib
@@ -186,8 +187,7 @@ class Index(Tables):
     def run_flags(self, clean_runs: int) -> Iterator[RunFlags]:
         """Yields the flags and clean scopes of each report, for all nodes that may be flagged now.
 
-        A node may be flagged now if `flagged_lately` lists the node, or a listed node shared a component with it at any
-        time.
+        These are the nodes of `flagged_lately`, and all nodes that ever had a component of these nodes.
         """
         yield from self.flags_on(self.nodes_sharing_parts(self.flagged_lately(clean_runs)))
 

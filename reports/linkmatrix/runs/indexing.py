@@ -128,8 +128,9 @@ def fingerprint(folder: Path | None) -> str:
 def report_rows(path: Path, references: References, written: float) -> tuple[str, dict[str, list[Row]], bool]:
     """Returns (start of the session, {table: rows}, whether all records are readable). Raises BadInput.
 
-    The rows contain names and sets, not yet their numbers. written: modification time of the report, in seconds since
-    1970.
+    The rows contain names and sets, not yet their numbers.
+
+    written: modification time of the report, in seconds since 1970.
     """
     report = read_json(path, folders.CUT)
     tests: list[Row] = []
@@ -162,8 +163,8 @@ def report_rows(path: Path, references: References, written: float) -> tuple[str
 def start_time(one: Judged, began: str, written: float) -> int | None:
     """The start of a test in seconds since 1970; None if unknown.
 
-    The start in the record is used if the node's clock agrees with ReFrame's clock. Otherwise, the start of the session
-    (`began`) is used. A start by a wrong clock could make a result seem newer than a FAIL.
+    If the node's clock agrees with ReFrame's clock, the start in the record is used. Otherwise, the start of the
+    session (`began`) is used. With a start by a wrong clock, a result could seem to be newer than a FAIL.
     """
     record = one.test.record
     recorded = record["started"] if record else ""

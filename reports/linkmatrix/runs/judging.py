@@ -4,11 +4,13 @@ The verdict of a test is the verdict that its check stored. With other reference
 
 ReFrame may repeat a failed test case (`--max-retries`). The first rule that applies gives the verdict of the test case:
 
-1. An attempt is FAIL: FAIL. Exception: such an attempt is excused if its only faults are cells outside their
-   references, and a later attempt is an undisturbed PASS or WARN. The test case is then WARN.
+1. An attempt is FAIL and not excused: FAIL.
 2. The files of an attempt are lost: INCOMPLETE.
 3. The last attempt passed after a failed attempt: WARN.
 4. Otherwise: the verdict of the last attempt.
+
+A FAIL is excused if its only faults are cells outside their references, and a later attempt is an undisturbed PASS or
+WARN.
 
 With `--reruns` and `--duration`, ReFrame repeats all tests. The verdict is then the verdict of the worst attempt.
 """
@@ -209,7 +211,7 @@ def decide_attempts(judged: Iterable[Judged]) -> tuple[list[Judged], list[str]]:
 def group_attempts(judged: Iterable[Judged]) -> list[list[Judged]]:
     """The attempts of each test case, in their order.
 
-    The number of an attempt must be higher than that of the attempt before. Otherwise, the test begins a new group.
+    A new group begins if the number of the attempt is not higher than the number before.
     """
     groups: list[list[Judged]] = []
     newest: dict[tuple[str, str, str], list[Judged]] = {}

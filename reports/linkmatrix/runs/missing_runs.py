@@ -1,8 +1,9 @@
 """Missing runs: runs that ended without a report, and scheduled runs that did not start. Both are INCOMPLETE.
 
-* `linkmatrix run` writes `runs/began-STAMP.json` in the prefix at its start. When the report is stored, the file is
-  removed. If the file exists and its process has ended, the run was killed, or its machine failed. A process is
-  identified by its process ID and start time.
+* At its start, `linkmatrix run` writes the file `runs/began-STAMP.json` in the prefix. The file is removed when the
+  report is stored.
+* If the file exists and its process has ended, the run was killed, or its machine failed. A process is identified by
+  its process ID and start time.
 * `linkmatrix schedule` passes the schedule to `linkmatrix run`. Each run stores its start together with the schedule.
   The next run reports the scheduled times between the two starts.
 """
@@ -56,7 +57,7 @@ class Schedule(NamedTuple):
     def missed(self, last: datetime, now: datetime) -> list[datetime]:
         """The scheduled times between the starts `last` and `now` at which no run started.
 
-        A late start counts as the run of the last scheduled time before it.
+        A run that starts late counts for the last scheduled time before its start.
         """
         count = (self.due(now) - self.due(last)) // self.period - 1
         return [self.due(last) + self.period * (number + 1) for number in range(count)]

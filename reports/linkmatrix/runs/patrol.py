@@ -27,13 +27,14 @@ Pair = tuple[str, str]
 class Node:
     """A node with facts from stored runs and from its scheduler. Times are seconds since 1970.
 
-    * tested: time since when the whole suite is measured: the oldest of the newest complete results of the test cases;
-      None if a test case has no complete result
+    * tested: the oldest of its newest complete results, over the test cases of the suite; None if a test case has no
+      complete result
     * tried: start of the last single-node test, whatever its result; None if there was none
-    * suspect, changed: a sentence if the node is flagged, and if it changed; otherwise ""
+    * suspect: a sentence if the node is flagged; otherwise ""
+    * changed: a sentence if the node changed since its last complete measurement; otherwise ""
     * away: the reason why the node accepts no jobs; "" if it accepts jobs
     * leaf: its leaf switch
-    * over_network: a sentence if the flag of an adapter can only be removed by a run with another node; otherwise ""
+    * over_network: a sentence if only a run with another node can remove a flag of an adapter; otherwise ""
     """
 
     name: str

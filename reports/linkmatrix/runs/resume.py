@@ -3,11 +3,11 @@
 * ReFrame gets the same selection of test cases, and excludes the passed test cases by their hash. Test cases without a
   result are therefore measured.
 * A pass does not count if it is too old or disturbed, or if it has a simulated fault.
-* A pass counts only for the components and the driver in its record. To identify them again, the test case with the
-  fewest cells is measured again for each slot.
+* A pass counts only for the components and the driver in its record. To identify the components again, one passed test
+  case per slot is measured again: the test case with the fewest cells.
 * If the new records lack a component or the driver of a pass, the pass is void, and the run is INCOMPLETE.
-* ReFrame's --restore-session cannot be used. It warns about the search path of the checks, and --warn-as-error makes
-  this warning an error.
+* ReFrame's option --restore-session cannot be used. It causes a warning about the search path of the checks, and
+  --warn-as-error makes the warning an error.
 """
 
 from __future__ import annotations
@@ -83,9 +83,9 @@ class EarlierPasses:
 
     @property
     def remeasured(self) -> set[str]:
-        """The hashes of the passed test cases to measure again.
+        """The hashes of the passed test cases to measure again: one test case per slot.
 
-        For each slot: the passed test case with the fewest cells.
+        This is the passed test case with the fewest cells that identifies the component in the slot.
         """
         cheapest: dict[tuple[str, str], tuple[int, str]] = {}
         for code, found in self.passed.items():

@@ -1,7 +1,7 @@
 """Reads stored runs: the tests of a ReFrame report, or single records.
 
 ReFrame's JSON report (data version 4.2, of ReFrame 4.10) contains the test cases, their results and the paths of their
-files. A test case without a readable record stays in the run, with the reason.
+files. A test case without a readable record stays in the run, and the run contains the reason.
 """
 
 import contextlib
@@ -94,7 +94,7 @@ def find_all(paths: Iterable[Path]) -> Run:
 
 
 def in_folder(folder: Path) -> Run:
-    """The run in `folder`: of its reports and the reports in its subfolder reports/, the run that ended last.
+    """The run that ended last, of the reports in `folder` and in its subfolder reports/.
 
     Without a report, all records below `folder` are one run. Raises BadInput if there is no record.
     """

@@ -1,4 +1,4 @@
-"""A table of cells with one row per cell, as a pandas DataFrame.
+"""A table of cells as a pandas DataFrame. Each row is a cell.
 
 Cells that do not apply have no row. A matrix that does not fit into memory has no rows. The columns are:
 

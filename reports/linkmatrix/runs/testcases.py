@@ -1,6 +1,6 @@
 """Reads a test case of ReFrame's report, with its stored verdict and its record.
 
-The report contains the SHA-256 of a test's verdict.json, and verdict.json contains the SHA-256 of the record. Files of
+The report contains the SHA-256 of a test's verdict.json. verdict.json contains the SHA-256 of the record. Files of
 another test are therefore detected.
 """
 
