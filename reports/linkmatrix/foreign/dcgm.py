@@ -61,15 +61,15 @@ def versions(content: Mapping[str, Any], block: Mapping[str, Any]) -> dict[str, 
 
 def results(block: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yields (name of the test, result) for each tested entity."""
-    for category in listed(block["test_categories"]):
-        for test in listed(category.get("tests")):
-            entries = listed(test.get("results"))
+    for category in dicts_in(block["test_categories"]):
+        for test in dicts_in(category.get("tests")):
+            entries = dicts_in(test.get("results"))
             summary = test.get("test_summary")
             for result in entries or ([summary] if isinstance(summary, dict) else []):
                 yield clean(test.get("name", "a test")), result
 
 
-def listed(value: Any) -> list[dict[str, Any]]:
+def dicts_in(value: Any) -> list[dict[str, Any]]:
     """The dictionaries in a list; [] if the value is not a list."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 

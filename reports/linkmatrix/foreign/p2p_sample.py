@@ -126,7 +126,7 @@ def cuda_table(reading: Reading, match: re.Match[str]) -> None:
     cells = numbers(words)
     engine, notes = sample_engine(reading.command)
     if not latency:
-        cells = {pair: halved(pair, value) for pair, value in cells.items()}
+        cells = {pair: bytes_counted_once(pair, value) for pair, value in cells.items()}
         notes.append("the diagonal is half the printed value: the program counts a byte read and written as two")
     name = add_table(
         reading,
@@ -160,7 +160,7 @@ def sample_engine(command: str | None) -> tuple[str, list[str]]:
     return "ce", ["the text does not contain the engine: copy engines are assumed (kernels: --sm_copy)"]
 
 
-def halved(pair: tuple[str, str], value: float | str) -> float | str:
+def bytes_counted_once(pair: tuple[str, str], value: float | str) -> float | str:
     """The value of a cell. For a copy inside a device, half of the value: the program counts its bytes twice."""
     return float(f"{value / 2:.9g}") if pair[0] == pair[1] and not isinstance(value, str) else value
 

@@ -120,7 +120,7 @@ def read_text(text: str) -> list[Run]:
         raise BadInput(f"line {line} has a number of more than 300 digits: the text is damaged")
     if json_texts.is_json(text):
         reading = json_texts.read_json(text)
-        runs = checked(reading.runs, reading.early_problems)
+        runs = runs_with_content(reading.runs, reading.early_problems)
         if not runs:
             raise BadInput(nothing_read(Lines(), reading.early_problems))
         return runs
@@ -129,7 +129,7 @@ def read_text(text: str) -> list[Run]:
     lines = unwrapped(text, is_head)
     reading = Reading("\n".join(lines.lines) + ("\n" if text[-1:] in ("\r", "\n") else ""))
     try:
-        runs = checked(read_lines(reading).runs, reading.early_problems)
+        runs = runs_with_content(read_lines(reading).runs, reading.early_problems)
     except BadInput as error:
         raise BadInput(lines.original(str(error))) from None
     if not runs and (inside := json_texts.embedded("\n".join(lines.lines))):
@@ -139,7 +139,7 @@ def read_text(text: str) -> list[Run]:
     return list(map(lines.renumbered, runs))
 
 
-def checked(runs: list[Run], unread: list[str]) -> list[Run]:
+def runs_with_content(runs: list[Run], unread: list[str]) -> list[Run]:
     """The runs that have content. Raises BadInput if the size of a copy is impossible.
 
     unread: problems after the last run. They are added to the last run.

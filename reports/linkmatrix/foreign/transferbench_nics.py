@@ -29,7 +29,7 @@ def fields(line: str) -> list[str]:
     return [" ".join(field.split()) for field in text[1:-1].split("│")] if whole else []
 
 
-def framed(reading: Reading) -> list[str]:
+def next_row(reading: Reading) -> list[str]:
     """Read the next line of a table with a frame. Returns the texts between its vertical lines."""
     reading.skip(SEPARATOR)
     reading.at += 1
@@ -42,7 +42,7 @@ def table(reading: Reading, _: re.Match[str]) -> None:
     reading.at += 1
     reading.skip(FILLER)
     begin = reading.at
-    ranks, nics, memories = framed(reading), framed(reading), framed(reading)
+    ranks, nics, memories = next_row(reading), next_row(reading), next_row(reading)
     columns = column_labels(ranks, nics, memories)
     if not columns:
         reading.at = begin

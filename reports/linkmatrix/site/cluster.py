@@ -34,8 +34,8 @@ class NodeType(NamedTuple):
         return f"{self.cores} cores, {gpus}" + (f" ({self.description})" if self.description else "")
 
 
-def counted(kind: NodeType, count: int) -> str:
-    """The number and the type of nodes as text: "6 nodes of 112 cores, 8 GPUs"."""
+def nodes_as_text(kind: NodeType, count: int) -> str:
+    """The number and the type of nodes, such as "6 nodes of 112 cores, 8 GPUs"."""
     return f"{count} node{'' if count == 1 else 's'} of {kind}"
 
 
@@ -124,13 +124,13 @@ class Partition:
         if not self.nodes:
             return "an unknown number of nodes"
         if len(self.nodes) == 1:
-            return counted(*next(iter(self.nodes.items())))
+            return nodes_as_text(*next(iter(self.nodes.items())))
         return f"{self.count} nodes of {len(self.nodes)} types"
 
     @property
     def remarks(self) -> list[str]:
         """The notes of the partition, and notes about its nodes."""
-        found = [counted(kind, count) for kind, count in self.nodes.most_common()] if len(self.nodes) > 1 else []
+        found = [nodes_as_text(kind, count) for kind, count in self.nodes.most_common()] if len(self.nodes) > 1 else []
         found += [f"{self.down} of its nodes were unavailable when the scheduler was asked"] if self.down else []
         slices = max((kind.slices for kind in self.nodes), default=0)
         if slices:
@@ -232,6 +232,6 @@ def size_notes(fewest: int, most: int, setting: str) -> tuple[tuple[str, ...], b
     return (), False
 
 
-def least(*limits: str) -> float | None:
-    """The shortest of several time limits, in minutes; None if no text contains a limit."""
+def shortest_limit(*limits: str) -> float | None:
+    """The shortest of several time limits, in minutes; None if none of the texts contains a limit."""
     return min((found for found in map(minutes, limits) if found is not None), default=None)

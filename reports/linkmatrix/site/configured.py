@@ -135,7 +135,7 @@ def parse_groups(text: str, where: str) -> dict[str, str]:
 def group_in(line: str) -> tuple[str, str]:
     """Returns (group, its nodes) for a line, such as ("leaf1", "n[1-32]"). Raises BadInput for other lines.
 
-    The nodes are "" for three lines: an empty line, a switch that connects other switches, and a group of blocks.
+    The nodes are "" for an empty line, for a switch that connects other switches, and for a group of blocks.
     """
     may_be_empty = not line
     if line.startswith(BLOCK_LINES):

@@ -5,7 +5,7 @@ from collections import Counter
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from .cluster import Answer, Cluster, NodeType, Partition, least, number, time_notes
+from .cluster import Answer, Cluster, NodeType, Partition, number, shortest_limit, time_notes
 
 # lines of `qhost -q -F`: a host, one of its resources, and a queue on this host
 HOST = re.compile(r"(\S+)\s+\S+\s+(\d+|-)\s")
@@ -99,7 +99,7 @@ def grid_engine(answer: Answer) -> Cluster:
         notes += time_notes(fields.get("h_rt", ""), "its time limit")
         down = sum(bool(one.unavailable) for one in hosts)
         layout = (*layout, f"-q {name}", "-S /bin/bash", "-V", "-r n")
-        limit = least(fields.get("h_rt", ""))
+        limit = shortest_limit(fields.get("h_rt", ""))
         partitions.append(Partition(name, kinds, down, (), layout, tuple(notes), limit))
     return Cluster(
         title="Grid Engine",

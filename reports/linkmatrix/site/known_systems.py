@@ -48,8 +48,8 @@ def read_names(file: Path) -> tuple[str, list[str]]:
         system = system_entry(read_whole(file, MOST_BYTES))
     except BadInput:
         return "", []
-    names = [literal(one, "name") for one in partition_entries(system)]
-    return literal(system, "name"), names if all(names) else []
+    names = [literal_text(one, "name") for one in partition_entries(system)]
+    return literal_text(system, "name"), names if all(names) else []
 
 
 def system_entry(source: str | bytes) -> ast.expr | None:
@@ -70,7 +70,7 @@ def partition_entries(system: ast.expr | None) -> list[ast.expr]:
     return partitions.elts if isinstance(partitions, ast.List) else []
 
 
-def literal(node: ast.expr | None, key: str) -> str:
+def literal_text(node: ast.expr | None, key: str) -> str:
     """The value of a key in a dictionary, if the value is literal text; else ""."""
     value = dict_entry(node, key)
     return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""

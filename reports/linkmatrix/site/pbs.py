@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from .cluster import Answer, Cluster, NodeType, Partition, attributes, least, number, size_notes, time_notes
+from .cluster import Answer, Cluster, NodeType, Partition, attributes, number, shortest_limit, size_notes, time_notes
 
 # {property: its names in PBS and Torque}
 CORES = ("resources_available.ncpus", "np", "pcpus")
@@ -46,7 +46,7 @@ def runs_queue(node: dict[str, str], name: str, queue: dict[str, str]) -> bool:
     return node.get("queue", name) == name and all(value in has[key] for key, value in wanted.items())
 
 
-def pbs_kinds(nodes: Iterable[dict[str, str]]) -> tuple[Counter, int]:
+def host_types(nodes: Iterable[dict[str, str]]) -> tuple[Counter, int]:
     """Returns ({type of host: number of hosts}, number of hosts that are down).
 
     A host can have several virtual nodes. Their cores and GPUs are added up.
@@ -139,7 +139,7 @@ def pbs(answer: Answer) -> Cluster:
         if nodes and not served:
             cluster_notes.append(f"left out: {name} has no nodes")
             continue
-        kinds, down = pbs_kinds(nodes[node] for node in served)
+        kinds, down = host_types(nodes[node] for node in served)
         queue = pbs_queue(name, queues, torque, kinds, down)
         of_nodes.setdefault(tuple(sorted(served)) or (name,), []).append(queue)
     return Cluster(
@@ -176,7 +176,7 @@ def pbs_queue(
         down,
         access=(f"-q {enter or name}", *place, "-r n", "-V"),
         notes=tuple(notes),
-        limit=least(walltime),
+        limit=shortest_limit(walltime),
         most=most,
         closed=bool(stop_notes(fields) or too_large or not enter),
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..errors import BadInput
 from ..files import changing, write_whole
-from .known_systems import dict_entry, literal, partition_entries, read_names, system_entry
+from .known_systems import dict_entry, literal_text, partition_entries, read_names, system_entry
 
 #: The line of `linkmatrix detect` for the name.
 COMMENT = re.compile(r'(\s*)# "reference": "[^"\n]*",?\s*')
@@ -45,7 +45,7 @@ def name_table(file: Path, partition: str, table: str) -> str:
         entry = partition_entry(text, partition)
         extras = dict_entry(entry, "extras")
         proposed = with_table(text, extras, table)
-        if literal(dict_entry(partition_entry(proposed, partition), "extras"), "reference") == table:
+        if literal_text(dict_entry(partition_entry(proposed, partition), "extras"), "reference") == table:
             write_whole(file, proposed.encode())
             return ""
     by_hand = f'"reference": {json.dumps(table)},'
@@ -74,4 +74,4 @@ def with_table(text: str, extras: ast.expr | None, table: str) -> str:
 
 def partition_entry(text: str, name: str) -> ast.expr | None:
     """The syntax tree of a partition's dictionary in a system file; None if the dictionary is not literal."""
-    return next((one for one in partition_entries(system_entry(text)) if literal(one, "name") == name), None)
+    return next((one for one in partition_entries(system_entry(text)) if literal_text(one, "name") == name), None)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from .cluster import Answer, Cluster, NodeType, Partition, attributes, least, number, size_notes, time_notes
+from .cluster import Answer, Cluster, NodeType, Partition, attributes, number, shortest_limit, size_notes, time_notes
 from .gres import gpus_in
 from .node_kinds import NodeLists, split_by_node_type, with_distinct_names
 from .slurm_blocks import block_notes
@@ -255,7 +255,7 @@ def partition(settings: Settings, kinds: Counter, down: Counter, mine: Associati
         # without --no-requeue, a job whose node is lost starts again: it waits for the node, and mixes two outputs
         access=(f"--partition={name}", *(option for rule in rules for option in rule.options), "--no-requeue"),
         notes=(*notes, *(note for rule in rules for note in rule.notes), *time_notes(longest, "its time limit")),
-        limit=least(longest, *(wall for rule in rules for wall in rule.walls)),
+        limit=shortest_limit(longest, *(wall for rule in rules for wall in rule.walls)),
         most=number(settings.get("MaxNodes")),
         closed=any(rule.closed for rule in rules),
     )

@@ -147,8 +147,9 @@ def named_place(words: Sequence[str]) -> str:
 
 
 def without_local_partitions(system: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """The system without its local partitions, if the system has a scheduler. These partitions are login nodes.
+    """The system without its local partitions. On a system with a scheduler, local partitions are login nodes.
 
+    A system that has only local partitions keeps them.
     place: SYSTEM:PARTITION of a local partition to keep; "" for none.
     """
     partitions = system["partitions"]
