@@ -78,7 +78,7 @@ def node_numbers(labels: Sequence[str]) -> tuple[int, ...]:
 
 
 def refuse_runs(name: str, samples: Sequence[Sample]) -> None:
-    """Raises BadInput for too few runs, and for runs on different machines."""
+    """Raises BadInput if there are too few runs, or if the runs are of different machines."""
     if len(samples) < FEWEST:
         raise BadInput(f"{name}: too few runs: {len(samples)}, at least {FEWEST} are needed to measure the noise")
     refuse_different_machines(name, samples)
@@ -223,7 +223,7 @@ def slow_components(samples: Sequence[Sample], matrix: Matrix, found: noise.Spre
 def self_failing_cells(
     samples: Sequence[Sample], of_runs: Sequence[Mapping[str, ClassSummary]], table: Table
 ) -> Iterator[str]:
-    """Yields one sentence per cell that is outside the proposed references, although its run is one of their sources.
+    """Yields one sentence per cell of a run that is outside the references that were proposed from the same runs.
 
     Only the lowest and the highest cell of each run and link class are checked.
     """

@@ -1,4 +1,4 @@
-"""Writes proposed references into their file. The file is written completely or not at all."""
+"""Writes proposed references to their file. The file is written completely or not at all."""
 
 import copy
 import io

@@ -213,7 +213,7 @@ def check_short_samples(result: Mapping[str, Any]) -> None:
 
 
 def check_coverage(result: Mapping[str, Any]) -> None:
-    """Raises BadInput if the numbers of verified samples contradict each other or the statuses."""
+    """Raises BadInput if the numbers of verified samples contradict each other, or contradict the statuses."""
     coverage, name = result.get("coverage"), f"{result['testcase']}.coverage"
     if coverage is None:
         return

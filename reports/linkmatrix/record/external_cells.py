@@ -241,7 +241,7 @@ def attach(record: dict[str, Any], folder: Path) -> None:
 
 
 def node_indices(record: Mapping[str, Any], labels: Sequence[str]) -> np.ndarray:
-    """The index of the node of each endpoint. An endpoint that is not a device is a node."""
+    """The index of the node of each endpoint. A label that is not the label of a device is a node."""
     node = {device["label"]: device["node"] for device in record.get("devices", [])}
     index: dict[str, int] = {}
     return np.array([index.setdefault(node.get(label, label), len(index)) for label in labels])

@@ -168,9 +168,8 @@ class Matrix:
     def whole(self) -> Block:
         """A block with all rows of the matrix. The matrix must fit into memory.
 
-        Raises BadInput if the file differs from its summary. The block refers to a copy of this matrix, to avoid a
-        reference cycle. A cycle would keep the arrays until the next garbage collection, and the collector counts
-        objects and not bytes.
+        Raises BadInput if the file differs from its summary. The block refers to a copy of this matrix. A reference
+        cycle would keep the arrays until the next garbage collection, and the collector counts objects and not bytes.
         """
         if self.external is None:
             return Block(replace(self))

@@ -131,7 +131,7 @@ DEFAULT_LIBRARY = "NCCL between devices"  # of collectives
 
 
 class Extent(NamedTuple):
-    """The numbers of nodes and ranks of a collective; None if unknown."""
+    """The number of nodes and the number of ranks of a collective; None if unknown."""
 
     nodes: int | None
     ranks: int | None

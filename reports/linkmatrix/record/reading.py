@@ -134,7 +134,7 @@ def refuse_by_jsonschema(record: Any) -> None:
     import jsonschema  # slow to import
 
     def whole_pattern(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[Any]:
-        """Checks a text against a pattern in which "$" matches only the end.
+        """Yields an error if a text does not match a pattern. "$" matches only the end of the text.
 
         Python's "$" also matches before a final newline.
         """

@@ -124,8 +124,11 @@ class References:
     def table(self, name: str, testcase: str) -> Table:
         """Returns {performance variable: reference} of a test case in the table `name`.
 
-        Empty if there are no references, if several checks have different references, or if the table is for another
-        size.
+        The result is empty in these cases:
+
+        * There are no references.
+        * Several checks have different references.
+        * The table is for another size.
         """
         check = self._check_of(name, testcase)
         return {} if check is None else self._tables[name, testcase][check]

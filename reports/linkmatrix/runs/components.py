@@ -1,6 +1,6 @@
-"""Components and slots: the identity of a device or adapter in any slot, and its location.
+"""Components and slots. A component is a device or an adapter. It keeps its identity in any slot. A slot is a location.
 
-| | identified by the first of these |
+| | identified by the first of these that is known |
 |---|---|
 | device | serial number, UUID |
 | adapter | serial number, GUID or MAC address |
@@ -14,10 +14,9 @@ Records differ in their content, so facts of several records are combined:
 
 These numbers identify no component:
 
-* A serial number or slot name that two devices of a record share. The number belongs to their board.
-* A PCI address that two devices share. The devices are MIG slices of one GPU.
-* A number that is in two slots at the same time, or that moves back and forth. The number is a placeholder or not
-  unique.
+* a serial number or slot name that two devices of a record share, because it belongs to their board
+* a PCI address that two devices share, because they are parts of one GPU
+* a number that is in two slots at the same time, or moves back and forth, because it is a placeholder or not unique
 """
 
 import re
@@ -160,9 +159,9 @@ def is_component(one: Sighting, text: str) -> bool:
 def device_sightings(record: Mapping[str, Any]) -> dict[str, Sighting]:
     """Returns {device label: sighting} of a record.
 
-    The label in a sighting contains the number of a rank inside its node. The number in the job is not used, because it
-    differs from job to job. Serial numbers, slots and PCI addresses that several devices share are left out (see the
-    docstring of this module).
+    The label in a sighting contains the number of a rank inside its node. The number in the job is not used, because
+    the number in the job differs from job to job. Serial numbers, slots and PCI addresses that several devices share
+    are left out (see the docstring of this module).
     """
     devices = record["devices"]
     boards = shared_texts(devices, lambda device: device["part"].get("serial", ""))

@@ -88,7 +88,7 @@ class Figures:
 
     @property
     def comparison_name(self) -> str:
-        """The name of the OSU benchmark; the name of the test case if there is no such benchmark."""
+        """The name of the OSU benchmark. Without such a benchmark: the name of the test case."""
         return self.alias or self.testcase
 
     @property
@@ -193,7 +193,10 @@ def published_figures(system: Published) -> Iterator[Figures]:
 
 
 def published_class(pair: Pair, classes: Mapping[Pair, str]) -> str:
-    """The link class of a published pair; "" if unknown. classes: {pair: link class}."""
+    """The link class of a pair in a published table; "" if unknown.
+
+    classes: {pair: link class} of the published system.
+    """
     if pair[0] in ("local", pair[1]):
         return "LOCAL"
     if "host" in pair:

@@ -130,7 +130,7 @@ def end_time(path: Path) -> float:
 
 
 def head(path: Path) -> bytes:
-    """The first HEAD_BYTES of a report; empty if the report is unreadable."""
+    """The beginning of a report as bytes, HEAD_BYTES long; empty if the report is unreadable."""
     try:
         regular(path)
         with path.open("rb") as file:

@@ -165,7 +165,7 @@ class Measured(NamedTuple):
 
 
 def parse_measured(row: Mapping[str, Any]) -> Measured:
-    """Converts a row of `indexing.test_rows`."""
+    """Converts a row of `indexing.test_rows` to `Measured`."""
     cells = tuple(Cell(*cell[:4], tuple(cell[4])) for cell in row["disturbed"])
     cases = parse_cases(row["cases"]).items()
     clean = frozenset(name for name, one in cases if one.complete and not one.disturbed and one.verdict in CLEAN)
@@ -273,7 +273,7 @@ def classify_nodes(
 
 
 def reason_not_good(outcomes: Iterable[Outcome], now: float, days: int) -> str:
-    """The reason why a node is not known good; "" for a known good node. outcomes: of this node."""
+    """Why a node is not known good; "" for a known good node. outcomes: the outcomes of this node."""
     every = list(outcomes)
     found = [one for one in every if one.started <= now + SKEW]
     if not found:

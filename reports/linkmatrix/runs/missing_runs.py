@@ -138,7 +138,10 @@ def missing_run_sentences(prefix: Path) -> list[str]:
 
 
 def read_start(file: Path) -> StartedRun | None:
-    """Reads a file `began-STAMP.json`; None if the file is gone. Fields of an unreadable file are "unknown"."""
+    """Reads a file `began-STAMP.json`. Returns None if the file is gone.
+
+    If the file is unreadable, its fields are "unknown".
+    """
     try:
         found = read_json(file)
         started, mode, system, host = (str(found[name] or "") for name in ("started", "mode", "system", "host"))

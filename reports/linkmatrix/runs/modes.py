@@ -35,7 +35,7 @@ def suite_options(suite: str) -> list[str]:
 
 
 def session_options(variable: str, value: object) -> list[str]:
-    """The options of ReFrame that set a variable of each session."""
+    """The options of ReFrame that set a variable of each session to a value."""
     return [f"--setvar={name}.{variable}={value}" for name in SESSIONS]
 
 

@@ -92,7 +92,7 @@ class Job:
 
 @dataclass
 class Budget:
-    """A budget in node-seconds: the remaining part, and the planned jobs."""
+    """The remaining part of a budget in node-seconds, and the planned jobs."""
 
     left: float
     jobs: list[Job] = field(default_factory=list)

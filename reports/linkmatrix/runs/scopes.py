@@ -138,7 +138,7 @@ def named_disturbances(others: Mapping[str, Any]) -> Iterator[tuple[str, list[st
 
 
 def processes(*holders: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yields the other processes in records or results."""
+    """Yields the entry of each other process in some records or results."""
     for holder in holders:
         yield from (holder.get("others") or {}).get("processes", ())
 

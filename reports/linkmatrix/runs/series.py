@@ -3,8 +3,8 @@
 The changes divide a series into segments. The best segments have the smallest sum of costs and penalties (Jackson et
 al. 2005):
 
-* The cost of a value is (x - level)² / σ², at most 3² (Fearnhead and Rigaill 2019). The maximum prevents that a single
-  outlier is a change. The level is the median of the segment.
+* The cost of a value is (x - level)² / σ², at most 3² (Fearnhead and Rigaill 2019). Because of the maximum, a single
+  outlier causes no change. The level is the median of the segment.
 * The penalty per change is 3 log n (BIC for a level and a position). A segment has at least three values.
 * σ is estimated from the differences of neighbours, so that changes of level hardly affect σ.
 

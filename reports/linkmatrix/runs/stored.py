@@ -34,13 +34,13 @@ SCHEMA, VERDICT = "linkmatrix.record/", "verdict.json"
 class Run:
     """A stored run.
 
-    * path: a report, a record, or the common folder of several runs
+    * path: a report, a record, or the folder that contains several runs
     * rerun: the command that repeats the run; "" if unknown
     * notes: sentences for the user
     * again: sentences about tests that were left out as duplicates
     * session: UUID of the ReFrame session
-    * started, ended: by ReFrame's clock; "" without a report
-    * mode: of `linkmatrix run` or ReFrame; "" for none
+    * started, ended: times by ReFrame's clock; "" without a report
+    * mode: mode of `linkmatrix run` or of ReFrame; "" without a mode
     """
 
     path: Path

@@ -83,7 +83,7 @@ def suspects(
 
 
 def flags_in_run(run: Run, references: References, name: str | None) -> RunFlags:
-    """The flags and clean scopes of a run."""
+    """Returns the flags and clean scopes of a run."""
     records = [test.record for test in run.tests if test.record]
     keys = ((key, record["asked_by"]) for record in records for key in measurements(record))
     measured = frozenset(hashlib.sha256(repr(key).encode()).hexdigest()[:32] for key in keys)

@@ -243,7 +243,7 @@ def display_name(case: Mapping[str, Any]) -> str:
 
 
 def load_verified(path: Path, digest: str) -> dict[str, Any]:
-    """The record at `path`. Raises BadInput if its SHA-256 is not `digest`."""
+    """Reads the record at `path`. Raises BadInput if the SHA-256 of the file is not `digest`."""
     from . import verdict_file
 
     found = verdict_file.record_digest(path)
@@ -322,7 +322,7 @@ def writes_record(case: Mapping[str, Any]) -> bool:
 
 
 def why_no_record(case: Mapping[str, Any]) -> str:
-    """A sentence on why the record of a test case is missing."""
+    """A sentence that explains why the record of a test case is missing."""
     if case["result"] == "pass" and "record.json" not in case.get("keep_files", ["record.json"]):
         return "its record.json was not kept, so nothing was judged: do not change keep_files"
     return "this test case has no record.json: it did not begin to measure"

@@ -250,7 +250,7 @@ def parse_reasons(content: list[dict[str, str]]) -> tuple[Reason, ...]:
 
 
 def parse_fact(content: Mapping[str, Any]) -> Fact:
-    """Converts a fact from JSON. Unknown fields of later versions are ignored."""
+    """Converts a fact from JSON. Fields that only later versions know are ignored."""
     known = {name: content[name] for name in Fact._fields if name in content}
     verdict: Verdict = BY_WORD[content["verdict"]]
     return Fact(**{**known, "verdict": verdict, "cells": tuple(known.get("cells", (0, 0)))})
