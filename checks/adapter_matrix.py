@@ -80,7 +80,7 @@ class adapter_matrix(crossnode_matrix):
         return reasons
 
     def required_bytes(self):
-        """[(sent, received)] of each rank: the least number of bytes that its adapter must move.
+        """The bytes that the adapter of each rank must move at least: [(sent, received)].
 
         The number is the sum over the messages to other nodes, with one message per sample.
         """

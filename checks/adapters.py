@@ -132,7 +132,7 @@ def node_faults(node, ports, group):
 
 
 def port_faults(node, name, port, group):
-    """Reasons against PASS: a port has properties that its group does not specify.
+    """Reasons against PASS: properties of a port differ from the properties that the group specifies.
 
     node: the name of the node.
     name: the name of the port.

@@ -10,7 +10,7 @@ MOST = 8  # reported lines; the first error usually causes the others
 
 
 def causes(texts):
-    """The error lines in the output of a failed build, at most MOST, each only once.
+    """The error lines in the output of a failed build: at most MOST distinct lines.
 
     Without an error line, returns the last lines.
     texts: the contents of standard output and standard error.

@@ -62,8 +62,8 @@ def same_tool(path, name):
 def matching_folder(root, source, environ, options):
     """The folder of a preset that was configured with the same sources, compilers and options; None if there is none.
 
-    If the environment has modules, variables or flags, no folder matches, because they may change the programs.
-    root: the folder of the presets' folders.
+    If the environment has modules, variables or flags, no folder matches, because these may change the programs.
+    root: the folder that contains the folders of the presets.
     environ: ReFrame's environment.
     options: {name: value} for CMake.
     """

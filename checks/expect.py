@@ -92,7 +92,7 @@ def no_pairs_reason(testcase, expected):
 
 
 def run_faults(record, check):
-    """The reason against PASS, if the record was not written for the check `check`."""
+    """The reason against PASS, if the record belongs to another check than `check`."""
     if record["asked_by"] in (None, check):
         return []
     return missing(f"the record belongs to the check {record['asked_by']}, not to {check}")

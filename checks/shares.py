@@ -34,7 +34,7 @@ def largest_result(results):
 
 
 def column_shares(result, share):
-    """The shares in a result, as {column: percent}; None if the record lacks the share of a column."""
+    """The shares in a result, as {column: percent}. The percentage is None if the record lacks the share."""
     known = result["parts"].get(share.part, {}).get("values") or [[None] * len(result["columns"])]
     return dict(zip(result["columns"], known[0], strict=True))
 

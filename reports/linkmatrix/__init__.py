@@ -1,3 +1,3 @@
-"""linkmatrix reads records and ReFrame's results, and explains them. It never runs a job."""
+"""linkmatrix reads records and ReFrame's results, and explains them. Only ReFrame runs jobs."""
 
 __version__ = "0.2.0.dev0"

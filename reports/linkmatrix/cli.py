@@ -1,7 +1,7 @@
-"""The command `linkmatrix`. Each subcommand is a module, which is imported when the subcommand is called.
+"""The command `linkmatrix`. Each subcommand is a module. Only the module of the called subcommand is imported.
 
-A subcommand therefore needs only its own packages. On a cluster that has only ReFrame, `show` and `run` work, and
-`report` names the missing package. EXIT_HELP contains the exit codes.
+A subcommand therefore needs only the Python packages that its own module imports. On a cluster that has only ReFrame,
+`show` and `run` work, and `report` names the missing package. EXIT_HELP contains the exit codes.
 """
 
 import _thread
@@ -31,8 +31,9 @@ NAME_ERRORS = (errno.ENAMETOOLONG, errno.ELOOP)  # an argument cannot be the nam
 
 
 class Command(NamedTuple):
-    """A subcommand. module: a module of `commands`, whose function `add_options` declares the options.
+    """A subcommand.
 
+    module: a module of `commands`, whose function `add_options` declares the options.
     example: a command line for --help; "" if `add_options` adds examples.
     """
 
@@ -106,7 +107,8 @@ DEBUG, DEBUG_HELP = "--debug", "print a traceback if the program ends with an un
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command line, and returns an exit code of EXIT_HELP.
 
-    arguments: by default the arguments of this process. The process must then end after the call.
+    arguments: the words after `linkmatrix`. By default, the words come from the command line of this process.
+    The process must then end after the call, because signals are ignored afterwards.
     """
     is_last, arguments = arguments is None, sys.argv[1:] if arguments is None else arguments
     if sys.stdout is None:
@@ -125,9 +127,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def flush_output(code: Any) -> int:
-    """Flushes standard output. Returns 0, or prints an error and returns CANNOT if the output cannot be written.
+    """Flushes standard output. Returns 0. If the output cannot be written, prints an error and returns CANNOT.
 
-    code: the exit code so far.
+    code: the exit code of the command.
     """
     try:
         sys.stdout.flush()
@@ -140,18 +142,18 @@ def flush_output(code: Any) -> int:
 
 
 class Interruption(KeyboardInterrupt):
-    """A signal as an exception.
+    """The exception that a signal raises.
 
-    A plain KeyboardInterrupt that passes through `exec` ends the process by SIGINT at its exit, even if the exception
-    was caught (CPython, run_eval_code_obj). A subclass of KeyboardInterrupt does not.
+    The class must be a subclass of KeyboardInterrupt. If a plain KeyboardInterrupt passes through `exec`, CPython ends
+    the process by SIGINT at exit, even if the exception was caught (run_eval_code_obj).
     """
 
 
 @contextmanager
 def handle_signals(is_last: bool = False) -> Iterator[None]:
-    """In this context, SIGTERM and SIGINT raise Interruption, so that the command ends with a message.
+    """A context in which SIGTERM and SIGINT raise Interruption, so that the command can end with a message.
 
-    is_last: ignore both signals afterwards, so that no signal changes the exit code of the process.
+    is_last: after the context, the process ignores both signals, so that no signal changes its exit code.
     """
 
     def interrupt(number: int, _: Any) -> None:
@@ -181,15 +183,15 @@ def handle_signals(is_last: bool = False) -> Iterator[None]:
 def resend_signal(number: int) -> None:
     """Sends a signal again after RESEND_SECONDS.
 
-    Python drops an exception that a signal raises in a callback, for example during an import. The command would then
-    continue.
+    If a signal raises an exception in a callback, for example during an import, Python drops the exception. Without a
+    second signal, the command would continue.
     """
     time.sleep(RESEND_SECONDS)
     _thread.interrupt_main(number)
 
 
 def run_command(arguments: list[str]) -> int:
-    """Runs a command, and returns its exit code. Prints an error as one sentence."""
+    """Runs a subcommand, and returns its exit code. Prints each error as one sentence."""
     name = next((word for word in arguments if word != DEBUG), "")
     try:
         refuse_without_room()
@@ -234,7 +236,7 @@ def refuse_without_room() -> None:
 
 
 def refuse_unencodable(arguments: list[str]) -> None:
-    """Raises BadInput for an argument that no command line of another program can contain."""
+    """Raises BadInput for an argument with a character that the command line of another program cannot contain."""
     for argument in arguments:
         try:
             unusable = b"\0" in os.fsencode(argument)
@@ -247,13 +249,13 @@ def refuse_unencodable(arguments: list[str]) -> None:
 
 
 def without_debug(arguments: list[str]) -> list[str]:
-    """The arguments without --debug. Arguments after -- stay unchanged."""
+    """The arguments without --debug. Arguments after `--` are for ReFrame, and stay unchanged."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     return [word for word in arguments[:end] if word != DEBUG] + arguments[end:]
 
 
 def unexpected_error(error: Exception, arguments: list[str]) -> int:
-    """Prints a defect of this program, and returns CANNOT. Exit code 1 would mean a FAIL of the machine."""
+    """Prints a defect of linkmatrix. Returns CANNOT, because exit code 1 would mean a FAIL of the machine."""
     if DEBUG in arguments:
         traceback.print_exception(error)
     description = f"{type(error).__name__} {error}".strip()[:200]
@@ -261,7 +263,10 @@ def unexpected_error(error: Exception, arguments: list[str]) -> int:
 
 
 def os_error_sentence(error: OSError) -> str:
-    """A sentence with the file that could not be read or written, or with standard output, and the reason."""
+    """A sentence with the name of the file that cannot be read or written, and the reason.
+
+    If the error names no file, the sentence may name standard output.
+    """
     if error.filename:
         return f"{error.filename}: {error.strerror}"
     try:
@@ -273,18 +278,18 @@ def os_error_sentence(error: OSError) -> str:
 
 
 def end_without_reader() -> int:
-    """Ends without a message after the reader of a pipe, such as `head`, has ended. Returns CANNOT."""
+    """Handles the end of the reader of a pipe, such as `head`. Prints no message, and returns CANNOT."""
     drop_output()
     return CANNOT
 
 
 def drop_output() -> None:
-    """Sends all further output to /dev/null, so that Python's flush at exit does not fail."""
+    """Sends all further output to /dev/null. Otherwise, Python's flush at exit would fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def replace_with_ascii(error: UnicodeError) -> tuple[str, int]:
-    """An error handler of `str.encode`: replaces characters that the encoding lacks by ASCII characters."""
+    """An error handler of `str.encode`. Replaces characters that the encoding lacks with ASCII characters."""
     assert isinstance(error, UnicodeEncodeError)
     return to_ascii(error.object[error.start : error.end]), error.end
 
@@ -300,17 +305,17 @@ def complain(sentence: str, code: int) -> int:
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that adds `remedy` to the message about an unknown option."""
+    """An argument parser that appends `remedy` to the error message about an unknown option."""
 
     remedy = ""
 
     def error(self, message: str) -> NoReturn:
-        """Prints the message with the remedy, and exits."""
+        """Prints the error message with the remedy, and exits."""
         super().error(message + (self.remedy if message.startswith("unrecognized") else ""))
 
 
 def parser(name: str) -> argparse.ArgumentParser:
-    """The parser of all commands. Only the command `name` has its options, because others are not imported."""
+    """The parser of the command line. Only the subcommand `name` has options, because no other module is imported."""
     top = Parser(
         prog="linkmatrix",
         description="Measures the links of GPU nodes and clusters, and explains the results.",

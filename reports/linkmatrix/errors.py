@@ -1,4 +1,4 @@
-"""Errors with a sentence for the user, and functions that print text safely."""
+"""Errors whose message is a sentence for the user, and functions that print text safely."""
 
 import re
 import sys
@@ -16,7 +16,10 @@ ASCII = str.maketrans({"×": "x", "µ": "u", "…": "~", "–": "-", "✓": "+",
 
 
 class BadInput(ValueError):  # noqa: N818  the name of the same error in src/
-    """A file, option or table cannot be used. The message is one sentence with its name and the remedy."""
+    """A file, option or table cannot be used.
+
+    The message is one sentence. It contains the name of the file, option or table, and the remedy.
+    """
 
 
 class LaterVersionError(BadInput):
@@ -27,18 +30,19 @@ class LaterVersionError(BadInput):
 
 
 class Held(Exception):  # noqa: N818
-    """Another process holds a lock. The message is one sentence with the process and the time of its start."""
+    """Another process holds a lock. The message is one sentence with the process and its start time."""
 
 
 def clean(text: str) -> str:
-    """The text on one line, with a blank in place of UNPRINTABLE characters."""
+    """The text as one line. A blank replaces UNPRINTABLE characters."""
     return UNPRINTABLE.sub(" ", text)
 
 
 def say(*lines: object, to: TextIO | None = None, flush: bool = False) -> None:
-    """Prints each of `lines` as one clean line, with complete names of programs. to: by default standard output.
+    """Prints each of `lines` as one clean line. Names of programs in commands become complete paths if needed.
 
-    Commands print only with this function or with `show.screen`.
+    All commands print with this function or with `show.screen`.
+    to: by default standard output.
     """
     from .invocation import runnable
 
@@ -50,5 +54,5 @@ def say(*lines: object, to: TextIO | None = None, flush: bool = False) -> None:
 
 
 def to_ascii(text: str) -> str:
-    """The text in ASCII. A character without a replacement becomes a question mark."""
+    """The text in ASCII. If a character has no replacement, a question mark replaces the character."""
     return text.translate(ASCII).encode("ascii", "replace").decode()

@@ -1,7 +1,7 @@
 """Reads and writes complete files, for all commands and checks.
 
-A file is written completely or stays unchanged, even after a crash, on a full disk, and for concurrent readers. A crash
-may leave a temporary file, which no command reads.
+A file is written completely or stays unchanged. This is also true after a crash, on a full disk, and for concurrent
+readers. A crash may leave a temporary file, which no command reads.
 """
 
 import argparse
@@ -23,7 +23,10 @@ PATIENCE = 60.0  # seconds to wait for another writer; writing takes less than a
 
 
 def regular(path: Path) -> os.stat_result:
-    """The status of a regular file. Raises BadInput for any other file: a pipe, for example, may never end."""
+    """The status of a regular file. Raises BadInput for a missing file and for other types of files.
+
+    For example, reading a pipe might never end.
+    """
     try:
         status = path.stat()
     except OSError as error:
@@ -38,9 +41,9 @@ def regular(path: Path) -> os.stat_result:
 
 
 def read_whole(path: Path, most: int) -> bytes:
-    """The bytes of a regular file. Raises BadInput for any other file, and for a file of more than `most` bytes.
+    """The content of a regular file. Raises BadInput for other types of files, and for more than `most` bytes.
 
-    Never waits, even if a pipe has replaced the file.
+    The function never waits, even if a pipe has replaced the file.
     """
     too_large = regular(path).st_size > most
     try:
@@ -56,14 +59,14 @@ def read_whole(path: Path, most: int) -> bytes:
 
 
 def path_of(text: str) -> Path:
-    """The path in a word of the command line. Refuses an empty word, which usually comes from an unset variable."""
+    """The path in an argument. Refuses an empty argument, which usually comes from an unset variable of a shell."""
     if not text:
         raise argparse.ArgumentTypeError("the path is empty: name a file or folder")
     return Path(text)
 
 
 def refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The dictionary of a JSON object, given as (key, value) pairs. Raises ValueError for a repeated key."""
+    """Creates the dictionary of a JSON object from (key, value) pairs. Raises ValueError if a key occurs twice."""
     names = [name for name, _ in pairs]
     if len(set(names)) != len(names):
         raise ValueError(f"it has the key '{next(name for name in names if names.count(name) > 1)}' twice")
@@ -71,9 +74,10 @@ def refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_json(path: Path, remedy: str = "") -> Any:
-    """The content of a JSON file. Raises BadInput. remedy: the end of the sentence about invalid JSON.
+    """The content of a JSON file. Raises BadInput.
 
-    Half of a surrogate pair becomes a question mark, because UTF-8 cannot encode it.
+    Half of a surrogate pair is replaced by a question mark, because UTF-8 cannot encode the half.
+    remedy: the end of the error message about invalid JSON.
     """
     content = read_whole(path, MOST_BYTES)
     try:
@@ -86,10 +90,11 @@ def read_json(path: Path, remedy: str = "") -> Any:
 
 
 def write_whole(path: Path, content: bytes, lasting: bool = True) -> None:
-    """Replaces the content of a file atomically. Keeps the permissions and a link's target. Raises OSError.
+    """Replaces the content of a file atomically. Raises OSError.
 
-    Writes directly into a device or pipe, such as /dev/stdout. lasting: wait until the disk has stored the content; a
-    copy of an existing file needs no wait.
+    The permissions stay the same. If the path is a link, the target of the link gets the content. The function writes
+    directly into a device or pipe, such as /dev/stdout.
+    lasting: wait until the disk has stored the content. Copies of existing files need no wait.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -105,7 +110,7 @@ def write_whole(path: Path, content: bytes, lasting: bool = True) -> None:
 
 
 def open_without_wait(place: Path) -> int:
-    """Opens a device or pipe for writing, and returns its file descriptor. Raises OSError if a pipe has no reader."""
+    """Opens a device or pipe for writing, and returns the file descriptor. Raises OSError if a pipe has no reader."""
     try:
         opened = os.open(place, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -117,7 +122,10 @@ def open_without_wait(place: Path) -> int:
 
 
 def folder_for(path: Path, option: str = "--out") -> Path:
-    """Creates the folder that an option names, if it is missing. Raises BadInput if the path is no folder; OSError."""
+    """Creates the folder that an option names, if the folder is missing. Raises OSError.
+
+    Raises BadInput if the path is not a folder.
+    """
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -126,7 +134,7 @@ def folder_for(path: Path, option: str = "--out") -> Path:
 
 
 def write_new(path: Path, content: bytes) -> None:
-    """Writes a new file. Raises OSError, also if the file exists; an existing file stays unchanged."""
+    """Writes a new file. Raises OSError. If the file exists, raises OSError and leaves the file unchanged."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         replace(path, content, None, lasting=True, put=os.link)
@@ -135,10 +143,11 @@ def write_new(path: Path, content: bytes) -> None:
 
 
 def link_target(path: Path) -> Path:
-    """The target of a path after all links. Raises OSError.
+    """The path after all links are followed. Raises OSError.
 
-    In a folder that all users can write, such as /tmp, links of other users are refused: such a link with a predictable
-    name may lead to a file of this user. The kernel may not protect this user (fs.protected_symlinks).
+    In a folder that all users can write, such as /tmp, links of other users are refused. Another user could create a
+    link with a predictable name that leads to a file of this user. The kernel may not prevent this
+    (fs.protected_symlinks).
     """
     try:
         place = path.resolve()
@@ -159,7 +168,7 @@ def owner_of(link: Path) -> int:
 
 
 def links_in(path: Path) -> Iterator[Path]:
-    """All links in a path, including links in the targets of links. The path must contain no circle."""
+    """All links in a path, including links in the targets of links. The links must not form a circle."""
     for step in [path, *path.parents]:
         if step.is_symlink():
             yield step
@@ -169,7 +178,7 @@ def links_in(path: Path) -> Iterator[Path]:
 def replace(
     place: Path, content: bytes, mode: int | None, lasting: bool, put: Callable[[Path, Path], None] | None = None
 ) -> None:
-    """Writes a temporary file in the same folder, then moves it to `place`. Raises OSError.
+    """Writes a temporary file, and moves the temporary file to `place`. Raises OSError.
 
     mode: the permissions; None for the permissions of a new file.
     lasting: wait until the disk has stored the content.
@@ -192,7 +201,10 @@ def replace(
 
 @contextlib.contextmanager
 def changing(path: Path) -> Iterator[None]:
-    """Locks a file, so that the caller can read and rewrite it. Other writers wait. Raises Held, OSError."""
+    """A context that locks a file, so that the caller can read and rewrite the file. Other writers wait.
+
+    Raises Held, OSError.
+    """
     from . import lock  # slow to import, and readers need no lock
 
     place = link_target(path)

@@ -1,4 +1,4 @@
-"""Completes the program names in printed commands, so that the user's shell finds the programs."""
+"""Completes the names of programs in printed commands, so that the user can copy and run the commands."""
 
 import os
 import re
@@ -28,7 +28,7 @@ COMMAND = re.compile(
 
 
 def environment_folders() -> list[str]:
-    """The program folders of the virtual environment of this Python; [] if this Python is in no virtual environment.
+    """The folders with programs in this Python's virtual environment; [] without a virtual environment.
 
     `make setup` creates the folder `cuda` for a CUDA compiler from wheels.
     """
@@ -38,9 +38,10 @@ def environment_folders() -> list[str]:
 
 
 def linkmatrix_command() -> str:
-    """The words that call linkmatrix in the shell that started this process.
+    """The words that call linkmatrix in the user's shell.
 
-    "linkmatrix" if it is on PATH; otherwise the path of the called program, such as ".venv/bin/linkmatrix".
+    The result is "linkmatrix" if linkmatrix is on PATH. Otherwise the result is the path of the program, such as
+    ".venv/bin/linkmatrix".
     """
     if words := os.environ.get(VARIABLE):
         return words
@@ -54,7 +55,10 @@ def linkmatrix_command() -> str:
 
 
 def program_command(name: str) -> str:
-    """The word that calls another program: its path if it is installed here but not on PATH; otherwise its name."""
+    """The word that calls a program in the user's shell.
+
+    The result is the name of the program if it is on PATH, or if it is not installed. Otherwise the result is its path.
+    """
     if shutil.which(name):
         return name
     found = [path for path in (Path(folder, name) for folder in environment_folders()) if os.access(path, os.X_OK)]
@@ -63,20 +67,23 @@ def program_command(name: str) -> str:
 
 
 def built_programs(name: str) -> list[Path]:
-    """The paths of a program in the build folder, newest last; if there are none, the path in a platform wheel."""
+    """The paths of a program in the folders of builds, newest last.
+
+    If the program is not built, the result is the path in a platform wheel.
+    """
     build = Path(os.environ.get("LINKMATRIX_BUILD") or ".build")
     built = sorted(build.glob(f"*/{name}"), key=lambda path: path.stat().st_mtime)
     return built or list(PREBUILT.glob(name))
 
 
 def relative(path: Path) -> str:
-    """The word for a path in a shell. A path inside the working folder is relative."""
+    """A path as a word for a shell. If the path is inside the working folder, the word is a relative path."""
     absolute, folder = Path(os.path.abspath(path)), Path.cwd()
     return shlex.quote(str(absolute.relative_to(folder) if absolute.is_relative_to(folder) else absolute))
 
 
 def runnable(text: str) -> str:
-    """The text, with complete program names in its commands. A completed text stays the same."""
+    """The text, with complete names of programs in its commands. A name that is already complete stays the same."""
 
     def replaced(found: re.Match[str]) -> str:
         if found[0] != NAME:
@@ -90,7 +97,7 @@ def runnable(text: str) -> str:
 
 
 def has_slurm() -> bool:
-    """Whether this machine belongs to a Slurm cluster: it has srun and a configuration."""
+    """Whether this machine belongs to a Slurm cluster. Such a machine has srun and a configuration of Slurm."""
     srun = shutil.which("srun")
     if srun is None or os.environ.get("SLURM_CONF"):
         return srun is not None
@@ -99,8 +106,9 @@ def has_slurm() -> bool:
 
 
 def launcher(ranks: Mapping[str, int], scheduler: str = "") -> list[str]:
-    """The words that start a program on {node: number of ranks}: srun on a Slurm cluster, otherwise mpirun.
+    """The words that start a program with MPI: srun on a Slurm cluster, otherwise mpirun.
 
+    ranks: {node: number of ranks}.
     scheduler: the scheduler of the partition; "" if unknown. "local" always means mpirun.
     """
     if scheduler != "local" and has_slurm():

@@ -25,7 +25,7 @@ ENDED = "ZXx"  # states of an ended process in /proc/PID/stat
 
 
 def holder() -> dict[str, Any]:
-    """The content of the file of a lock that this process holds."""
+    """The description of this process, for the file of a lock."""
     return {
         "pid": os.getpid(),
         "born": born(os.getpid()),
@@ -35,9 +35,9 @@ def holder() -> dict[str, Any]:
 
 
 def born(pid: int) -> str:
-    """The start time of a process in clock ticks since boot, as text; "" for an ended process.
+    """The start time of a process as text, in clock ticks since boot; "" for an ended process.
 
-    An ended process has an entry in /proc until its parent reaps it, which some containers never do.
+    An ended process stays in /proc until its parent reaps the process. Some containers never reap processes.
     """
     try:
         # the name of the process may contain blanks and brackets, so fields are counted from the last bracket
@@ -49,9 +49,10 @@ def born(pid: int) -> str:
 
 @contextlib.contextmanager
 def held(path: Path, patience: float = 0.0) -> Iterator[str]:
-    """Holds a lock. Yields a note if the lock of a dead process was removed, otherwise "". Raises Held.
+    """A context that holds a lock. Raises Held if another process holds the lock.
 
-    patience: seconds to wait for another holder.
+    If the lock of a dead process was removed, yields a note, otherwise "".
+    patience: seconds to wait for another process.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     own = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
@@ -71,7 +72,7 @@ def held(path: Path, patience: float = 0.0) -> Iterator[str]:
 def write_holder(own: Path, lock: Path) -> None:
     """Writes the description of this process into `own`, the file that becomes the lock.
 
-    Raises OSError with the name `lock`, because the error of a full disk contains no file name.
+    If the disk is full, raises OSError with the file name `lock`, because the error itself contains no file name.
     """
     try:
         own.write_text(json.dumps(holder()), encoding="utf-8")
@@ -80,7 +81,7 @@ def write_holder(own: Path, lock: Path) -> None:
 
 
 def acquire(path: Path, own: Path, until: float) -> str:
-    """Links `own` to the path of the lock, and returns the note for `held`. Raises Held.
+    """Creates the lock at `path` as a link to `own`. Returns the note for `held`. Raises Held.
 
     until: the end of the wait, as time.monotonic().
     """
@@ -103,7 +104,7 @@ def acquire(path: Path, own: Path, until: float) -> str:
 
 
 def lock_text(path: Path) -> str:
-    """The content of the file of a lock. Raises OSError, and ValueError if the file is not a regular file.
+    """The content of the file of a lock. Raises OSError. Raises ValueError if the file is not a regular file.
 
     Another user with write access may have replaced the file with a link, or with a pipe that never ends.
     """
@@ -115,7 +116,7 @@ def lock_text(path: Path) -> str:
 
 
 def remove_dead_lock(path: Path) -> str:
-    """Removes the lock of a dead process, and returns a note. Raises Held if the holder may live."""
+    """Removes a lock if its process is dead, and returns a note. Raises Held if the process may be alive."""
     try:
         text = lock_text(path)
         content = json.loads(text)

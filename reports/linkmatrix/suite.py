@@ -1,6 +1,6 @@
-"""The folder of checks, configuration, sources and Spack's recipe, and constants that checks and reports share.
+"""The folder with the checks, configuration, sources and Spack recipe, and constants that checks and reports share.
 
-In a clone, the folder is the clone. In a wheel, the folder is `_suite` in this package, which setup.py fills.
+In a clone, the folder is the clone. In a wheel, setup.py creates the folder `_suite` in this package.
 """
 
 import importlib.util
@@ -28,7 +28,7 @@ UNUSABLE = re.compile(r"""[\s'"\\$]""")
 
 
 def supported_folder(folder: Path) -> Path:
-    """Returns the folder. Raises BadInput for a path with characters that ReFrame does not support."""
+    """Returns the folder. Raises BadInput if its path contains characters that ReFrame does not support."""
     if UNUSABLE.search(str(folder)):
         raise BadInput(
             f"results cannot go to {folder}: ReFrame needs a path without spaces, quotes, backslashes and $; "
@@ -38,7 +38,10 @@ def supported_folder(folder: Path) -> Path:
 
 
 def settings(site: Path) -> ModuleType:
-    """The shipped config/settings.py, loaded for a site. site: the folder `config` of the site."""
+    """Loads the shipped config/settings.py for a site.
+
+    site: the folder `config` of the site.
+    """
     spec = importlib.util.spec_from_file_location("linkmatrix_settings", FOLDER / "config" / "settings.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -103,7 +103,7 @@ class Block(NamedTuple):
 def print_worst(
     screen: Screen, blocks: Sequence[Block], healthy: str, everything: bool, keep: str = "", indent: str = ""
 ) -> None:
-    """Prints the blocks, worst first. Of more than MOST_WORST blocks, prints the worst MOST_WORST that are not healthy.
+    """Prints the blocks, worst first. If there are more than MOST_WORST blocks, only the worst blocks are printed.
 
     healthy: the line that is printed if all blocks are healthy.
     everything: print all blocks.
@@ -223,7 +223,7 @@ def run_from_bundle(options: argparse.Namespace) -> stored.Run:
 
 
 def with_groups(run: stored.Run, groups: Mapping[str, str], word: str) -> stored.Run:
-    """A copy of the run, in whose records the nodes have the given groups. Raises BadInput if the run has no such node.
+    """A copy of the run with these groups of nodes in its records. Raises BadInput if no node of the run has a group.
 
     groups: {node: group}, such as {"n1": "leaf1"}.
     word: the type of the groups, "leaf" or "domain". A domain that a record already contains is not replaced.

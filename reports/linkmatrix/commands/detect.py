@@ -31,7 +31,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_detect(options: argparse.Namespace) -> int:
-    """Prints the system files of this machine, then writes them. Writes either all files or no file.
+    """Prints the detected system files, then writes all files. After an error, writes no file.
 
     Raises BadInput, OSError.
     """

@@ -275,7 +275,7 @@ def cell_table(judged: list[Judged]) -> "pandas.DataFrame":
 
 
 def to_csv(exported: Exported) -> bytes:
-    """All cells as CSV (RFC 4180, with LF at the end of a line). No text is a formula for a spreadsheet."""
+    """All cells as CSV (RFC 4180, lines end with LF). A quote protects texts that a spreadsheet would evaluate."""
     every = cell_table(exported.analysis.judged)
     for name in TEXT_COLUMNS:
         every[name] = every[name].map(plain_text, na_action="ignore")

@@ -3,8 +3,9 @@
 * The series that became worst are printed first. A single outlier is not a change of level.
 * A change of level is printed with the recorded changes between the two runs: driver, CUDA, MPI, kernel, program, host.
 * The output ends with flagged devices, nodes that cannot be judged, and runs that ended without a report.
-* `--fleet` names the hosts with another driver, firmware or link rate, and compares the newest values of similar hosts.
-* `--component` prints the slots of a component, and `--slot` the components of a slot.
+* `--fleet` names the hosts whose driver, firmware or link rate differs from the other hosts. It compares the newest
+  values of similar hosts.
+* `--component` prints the slots of a component, and `--slot` prints the components of a slot.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """`linkmatrix measure`: measures the test cases that fit this machine, prints a summary, and writes the page.
 
-The command needs no references, and does not compare with earlier runs. `linkmatrix run` does both. `make run` calls
-this command.
+The command needs no references, and uses no earlier runs. `linkmatrix run` compares with references, and uses earlier
+runs. `make run` calls this command.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""`linkmatrix note`: stores a repair of a component or slot, or another note about it.
+"""`linkmatrix note`: stores a note about a component or slot, such as a repair.
 
 A repair starts a new history: earlier flags of the component or slot no longer count. A swap of components needs no
 note, because records contain serial numbers.

@@ -144,7 +144,7 @@ def draw_sizes(
 
 
 def draw_scaling(judged: list[Judged], folder: Path, written: list[Path]) -> list[tuple[str, bytes]]:
-    """Draws the efficiency of simulations: one picture per simulation. Returns [(caption, PNG)]."""
+    """Draws time, rate and efficiency of simulations: one picture per simulation. Returns [(caption, PNG)]."""
     drawn = []
     for one in judged:
         record = one.test.record

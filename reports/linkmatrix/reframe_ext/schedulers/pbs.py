@@ -78,7 +78,10 @@ class BoundedWaits(PbsJobScheduler):
                 self.check_wait(job, time.time())
 
     def query(self, jobs: list[Job]) -> None:
-        """Asks the scheduler for the states of jobs, with ReFrame's method. Raises an error of NO_ANSWER."""
+        """Asks the scheduler for the states of jobs, with ReFrame's method.
+
+        If the scheduler gives no readable answer, raises an error of NO_ANSWER.
+        """
         super().poll(*jobs)
 
     def retry_or_give_up(self, job: Job, error: str, now: float) -> None:

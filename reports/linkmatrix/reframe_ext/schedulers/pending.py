@@ -2,7 +2,7 @@
 
 ReFrame waits without a message, and then reports only that the job did not begin in time. This package prints the
 scheduler's reason within a minute, and adds the reason to the error. If the reason is permanent, this package cancels
-the job. For example, the account may not use the partition.
+the job. An example of a permanent reason is an account without access to the partition.
 """
 
 import re

@@ -79,14 +79,14 @@ class Slurm(SlurmJobScheduler):
         self.confirmed: dict[str, float] = {}  # {job ID: time of the controller's last report}
 
     def make_job(self, *args: Any, **keywords: Any) -> SlurmJob:
-        """Creates a job that expands its node list only once. Other properties are as in ReFrame's `make_job`."""
+        """Creates a `SlurmJob`. If ReFrame uses several clusters, adds the option -M with the clusters."""
         if self._multi_clusters:
             access = keywords.get("sched_access") or []
             keywords["sched_access"] = [*access, f"-M {','.join(self._multi_clusters)}"]
         return SlurmJob(*args, **keywords)
 
     def emit_preamble(self, job: Job) -> list[str]:
-        """The #SBATCH lines of a job script. ReFrame's lines, and --mem=0 for an exclusive job, to request all memory.
+        """The #SBATCH lines of a job script. For an exclusive job, adds --mem=0 to ReFrame's lines.
 
         With --exclusive alone, Slurm gives the job all processors and GPUs, but only the default memory (sbatch(1)).
         """

@@ -102,7 +102,7 @@ def lost_nodes(text: str) -> list[str]:
 
 
 def end_reason(state: str, errors: str) -> str:
-    """A sentence about the reason why the scheduler or a lost node ended the job; "" if the reason is unknown."""
+    """A sentence that explains why the scheduler or a lost node ended the job; "" if the reason is unknown."""
     nodes = lost_nodes(errors)
     named = f": {', '.join(nodes)}" if nodes else ""
     if state in ENDED:

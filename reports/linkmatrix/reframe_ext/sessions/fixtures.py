@@ -1,4 +1,4 @@
-"""Workarounds for two defects of ReFrame: it loses fixtures in a second retry, and in a restored session.
+"""Workarounds for two defects: ReFrame loses fixtures in a second retry, and in a restored session.
 
 `docs/reframe-issues.md` describes both defects.
 """
@@ -20,10 +20,10 @@ class KeepsFixtures(rfm.RegressionTestPlugin):
     """A test or fixture that keeps its fixtures in all retries. The class overrides only public methods of ReFrame."""
 
     def user_deps(self) -> list[tuple[str, Any]]:
-        """The dependencies of the test. From the second retry on, fixtures that passed in an earlier run are left out.
+        """The dependencies of the test. From the second retry on, passed fixtures that do not run again are left out.
 
-        ReFrame would otherwise drop the test, because a passed fixture does not run again. ReFrame calls this method
-        for fixtures first, then for their tests.
+        Otherwise, ReFrame would drop a test that depends on such a fixture. ReFrame calls this method for fixtures
+        first, then for their tests.
         """
         run = runtime().current_run
         RUNNING.add((self.unique_name, run))

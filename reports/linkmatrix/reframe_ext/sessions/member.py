@@ -89,9 +89,9 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
         return self.session.job if self.uses_session_job else super().job
 
     def setup(self, partition: Any, environ: Any, **options: Any) -> None:
-        """Decides whether the session or a job of the test measures the test. ReFrame creates the job afterwards.
+        """Decides whether a session measures the test, or the test measures in its own job.
 
-        If the session measures the test, ReFrame creates a local job, which is never submitted.
+        If a session measures the test, ReFrame creates a local job, which is never submitted.
         """
         self.has_own_job = not self.in_session or find_session(self, partition, environ) is None
         self.local = self.local or not self.has_own_job
@@ -112,7 +112,7 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
         raise NotImplementedError
 
     def job_requests(self) -> list[JobRequest]:
-        """The requests that a job of this test alone fulfils."""
+        """The requests that the test's own job fulfils."""
         return [self.job_request()]
 
     @run_before("run")
@@ -190,7 +190,7 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
         return None
 
     def job_errors(self) -> list[str]:
-        """Sentences about the reason why the job did not run to its end; [] if the job completed."""
+        """Sentences that explain why the job did not run to its end; [] if the job completed."""
         trouble = self.trouble if self.has_own_job else self.session.trouble
         return [trouble] if trouble else []
 
@@ -200,13 +200,13 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
         return (parts.read_text(files[0]) if files[0].is_file() else None), parts.read_text(files[1])
 
     def report_no_output(self) -> str:
-        """Stores in `unmeasured` why the job wrote no output. Returns the same sentence."""
+        """Stores in `unmeasured` why the job wrote no output, and returns the reason."""
         reason = self.no_output_reason()
         self.unmeasured = f"not run: {reason}"
         return reason
 
     def no_output_reason(self) -> str:
-        """A sentence about the reason why the job wrote no output."""
+        """A sentence that explains why the job wrote no output."""
         state, limit = self.job.state, self.max_pending_time
         now = time.time()
         waited = (self.job.completion_time or now) - (self.job.submit_time or now)

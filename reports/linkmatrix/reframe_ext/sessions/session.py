@@ -28,7 +28,7 @@ SESSIONS: dict[tuple[type, str, str], Session] = {}
 
 
 def find_session(test: Any, partition: Any, environment: Any) -> Session | None:
-    """The session that measures a test; None if a job of the test measures the test."""
+    """The session that measures a test; None if the test measures in its own job."""
     cls = test.session_class
     first = runtime().current_run == 0 and suites.test_key(test) in suites.TESTS
     if not first or not suites.selects(cls.suite, test):
@@ -126,7 +126,10 @@ class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
         raise NotImplementedError
 
     def set_limits(self, tests: list[Any]) -> None:
-        """Sets the time limit of the session to the longest of its tests, and `max_pending_time` to the shortest."""
+        """Sets the limits of the session from its tests: the longest time limit, and the shortest `max_pending_time`.
+
+        If one test requires exclusive nodes, the job of the session requires exclusive nodes.
+        """
         limits = [one.time_limit for one in tests if one.time_limit]
         if len(limits) == len(tests):
             self.time_limit = max(limits)
