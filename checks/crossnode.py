@@ -139,7 +139,7 @@ class crossnode_matrix(TwoOrAllNodes, p2p_matrix_case):
 
     def prepare(self):
         super().prepare()
-        if self.mapping != "affine" and self.is_of_nodes():
+        if self.mapping != "affine" and self.is_node_matrix():
             self.add_variant(self.mapping)
 
     def backend(self):
@@ -148,10 +148,10 @@ class crossnode_matrix(TwoOrAllNodes, p2p_matrix_case):
     def program_opts(self):
         return [
             *super().program_opts(),
-            *(["--mapping", self.mapping] if self.is_of_nodes() and self.mapping != "affine" else []),
+            *(["--mapping", self.mapping] if self.is_node_matrix() and self.mapping != "affine" else []),
         ]
 
-    def is_of_nodes(self):
+    def is_node_matrix(self):
         """Whether the rows and columns of the matrix are nodes. Otherwise, they are ranks."""
         return self.testcase.startswith("node_")
 

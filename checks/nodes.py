@@ -28,7 +28,7 @@ def node_states(partition):
     """The nodes of a partition: {node: why the node accepts no job now, or ""}; None if the nodes are unknown."""
     asked, answer = answers.get(partition.fullname, (None, None))
     if asked is None or time.monotonic() - asked > MOST_AGE:
-        answer = ask(partition)
+        answer = ask_scheduler(partition)
         answers[partition.fullname] = (time.monotonic(), answer)
     return answer
 
@@ -40,7 +40,7 @@ def first_node_states(partition):
     return first_answers[partition.fullname]
 
 
-def ask(partition):
+def ask_scheduler(partition):
     """Asks the scheduler about the nodes of a partition. Returns the same as `node_states`.
 
     Without a scheduler, this machine is the only node of the partition.

@@ -64,17 +64,17 @@ def exclusive_lock_commands(folder):
 
     The script copies the programs to its stage. A later build in the folder therefore does not affect running jobs.
     """
-    return [f"exec 9> {shlex.quote(str(lock_file(folder)))}", *wait(folder)]
+    return [f"exec 9> {shlex.quote(str(lock_file(folder)))}", *flock_commands(folder)]
 
 
 def shared_lock_commands(folder):
     """Shell commands that wait until no other session builds in a folder. The commands need no write access."""
     lock = shlex.quote(str(lock_file(folder)))
-    return [f"if [ -r {lock} ]; then", f"exec 9< {lock}", *wait(folder, "--shared "), "fi"]
+    return [f"if [ -r {lock} ]; then", f"exec 9< {lock}", *flock_commands(folder, "--shared "), "fi"]
 
 
-def wait(folder, options=""):
-    """The shell command that waits for the lock of file descriptor 9.
+def flock_commands(folder, options=""):
+    """The shell commands that wait for the lock of file descriptor 9.
 
     options: options of flock.
     """

@@ -134,7 +134,7 @@ def flush_output(code: Any) -> int:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        return end_without_reader()
+        return handle_ended_reader()
     except OSError as error:
         drop_output()
         return CANNOT if code == CANNOT else complain(f"standard output: {error.strerror}", CANNOT)
@@ -194,7 +194,7 @@ def run_command(arguments: list[str]) -> int:
     """Runs a subcommand, and returns its exit code. Prints each error as one sentence."""
     name = next((word for word in arguments if word != DEBUG), "")
     try:
-        refuse_without_room()
+        require_address_space()
         refuse_unencodable(arguments)
         if not name:
             parser("").print_help()
@@ -211,7 +211,7 @@ def run_command(arguments: list[str]) -> int:
         missing = PACKAGES.get(error.name, error.name)
         return complain(f"'{name}' needs the Python package {missing}, which is not installed: {REMEDY}", CANNOT)
     except BrokenPipeError:
-        return end_without_reader()
+        return handle_ended_reader()
     except OSError as error:
         return complain(os_error_sentence(error), BAD_INPUT if error.errno in NAME_ERRORS else CANNOT)
     except KeyboardInterrupt:
@@ -222,7 +222,7 @@ def run_command(arguments: list[str]) -> int:
         return unexpected_error(error, arguments)
 
 
-def refuse_without_room() -> None:
+def require_address_space() -> None:
     """Raises MemoryError if `ulimit -v` leaves too little address space for numpy.
 
     Otherwise OpenBLAS would end the process with exit code 1, which means FAIL here.
@@ -277,7 +277,7 @@ def os_error_sentence(error: OSError) -> str:
     return str(error)
 
 
-def end_without_reader() -> int:
+def handle_ended_reader() -> int:
     """Handles the end of the reader of a pipe, such as `head`. Prints no message, and returns CANNOT."""
     drop_output()
     return CANNOT

@@ -323,6 +323,6 @@ def test_runs_without_a_report_adopt_nothing_of_earlier_runs(site, monkeypatch):
         called.append(command)
         return 3, ["INCOMPLETE  ReFrame ended with 1 and wrote no report"]
 
-    monkeypatch.setattr(baseline, "captured", played)
+    monkeypatch.setattr(baseline, "capture_command", played)
     code, out = site.baseline()
     assert code == 3 and "no run wrote a report" in out and set(called) == {"run"}

@@ -102,9 +102,9 @@ def measuring(*words):
 def test_options_of_linkmatrix_are_those_of_the_checks():
     options = measuring("--samples", "31", "--wait-idle", "60", "--refuse-busy", "--", "-n", "a")
     chosen = ["-S", "extra_opts=--samples,31", "-S", "wait_idle=60", "-S", "refuse_busy=yes"]
-    assert run_options.measuring(options) == chosen
-    assert run_options.measuring(measuring(*run_options.measuring_words(options))) == chosen
-    assert run_options.measuring(measuring()) == run_options.measuring_words(measuring()) == []
+    assert run_options.measuring_options(options) == chosen
+    assert run_options.measuring_options(measuring(*run_options.measuring_words(options))) == chosen
+    assert run_options.measuring_options(measuring()) == run_options.measuring_words(measuring()) == []
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_options_of_linkmatrix_are_those_of_the_checks():
 )
 def test_a_wrong_or_contradicting_option_is_bad_input(words, named):
     with pytest.raises(BadInput, match=named):
-        run_options.measuring(measuring(*words))
+        run_options.measuring_options(measuring(*words))
 
 
 @pytest.mark.parametrize("options", ["--samples,6", "--samples=6", "--size,1,--samples,many"])

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from linkmatrix.commands.run import for_mode
+from linkmatrix.commands.run import add_mode_to_commands
 from linkmatrix.judge.verdicts import Reason, Verdict
 from linkmatrix.runs import stored
 
@@ -212,4 +212,4 @@ def test_a_matrix_of_all_nodes_may_have_fewer_cells_while_a_node_is_out_of_servi
 )
 def test_a_step_repeats_the_mode_and_system_of_the_run(command, mode, said):
     """A sweep named `linkmatrix measure`, which measures one machine, and `baseline`, which has no sweeps."""
-    assert for_mode(f"Do this: {command}", SimpleNamespace(mode=mode, system="c:cpu")) == f"Do this: {said}"
+    assert add_mode_to_commands(f"Do this: {command}", SimpleNamespace(mode=mode, system="c:cpu")) == f"Do this: {said}"

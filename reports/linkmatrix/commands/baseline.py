@@ -84,7 +84,7 @@ def run_baseline(options: argparse.Namespace) -> int:
     number, results = 0, Counter[str]()  # results: usable results of each test
     while min(results.values(), default=0) < options.runs and number < MOST_REPEATED * options.runs:
         number += 1
-        code, output = captured("run", [*chosen, "--with-left-out", "--", *options.more])
+        code, output = capture_command("run", [*chosen, "--with-left-out", "--", *options.more])
         if supervise.FORWARDED:
             raise KeyboardInterrupt
         if code in ENDING:
@@ -101,7 +101,7 @@ def run_baseline(options: argparse.Namespace) -> int:
         say("baseline: no references were adopted, because no run wrote a report: see linkmatrix run")
         return INCOMPLETE
     try:
-        _, output = captured("adopt", [*map(str, reports), f"--table={table}", f"--system={place}", "--write"])
+        _, output = capture_command("adopt", [*map(str, reports), f"--table={table}", f"--system={place}", "--write"])
     except BadInput as error:  # no run is usable; the user did not choose these options
         say(f"baseline: no references were adopted: {error}", IDLE)
         return INCOMPLETE
@@ -136,7 +136,7 @@ def usable_tests(report: Path) -> set[str]:
     }
 
 
-def captured(command: str, chosen: list[str]) -> tuple[int, list[str]]:
+def capture_command(command: str, chosen: list[str]) -> tuple[int, list[str]]:
     """Runs a subcommand of linkmatrix. Returns (exit code, lines of its standard output). Raises BadInput.
 
     chosen: the command line of the subcommand.

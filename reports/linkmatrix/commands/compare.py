@@ -99,7 +99,7 @@ def run_compare(options: argparse.Namespace) -> int:
     run = stored.find(options.path)
     if options.against == PEERS:
         return compare_with_peers(run, set(options.testcase or ()), options.all or bool(options.testcase))
-    second = run_at(options.against)
+    second = find_other_run(options.against)
     ours = list(run_figures(run))
     theirs = list(published_figures(published.load(options.against)) if second is None else run_figures(second))
     found = compare(ours, theirs, set(options.testcase or ()), options.against)
@@ -169,7 +169,7 @@ def notice_lines(runs: list[tuple[str, stored.Run]]) -> list[str]:
     return units.first(list(dict.fromkeys(filter(None, found))), MOST_NOTICES)
 
 
-def run_at(name: str) -> stored.Run | None:
+def find_other_run(name: str) -> stored.Run | None:
     """The run at the path `name`; None if `name` is a published system. Raises BadInput."""
     if name in published.NAMES:
         return None

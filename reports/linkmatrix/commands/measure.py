@@ -53,7 +53,7 @@ def run_measure(options: argparse.Namespace) -> int:
     words = ["linkmatrix", "measure", *run_options.measuring_words(options)]
     words += ["--", *options.more] if options.more else []
     selection = [*modes.session_extras(words, measure=stamp), *modes.default_selection(options.more)]
-    selection += [*run_options.measuring(options), *options.more]
+    selection += [*run_options.measuring_options(options), *options.more]
     try:
         program = begin.find_reframe(options.reframe)
         command = [program, *run_options.load_options(run_options.ALL_CHECKS), "-r", *selection]

@@ -134,7 +134,7 @@ def run_acceptance(options: argparse.Namespace) -> int:
     try:
         program = begin.find_reframe(options.reframe)
         run_options.check_options(options.more, keeps_junit=True)
-        measuring = run_options.measuring(options)
+        measuring = run_options.measuring_options(options)
         if options.mode == ACCEPTANCE:
             run_options.check_acceptance([*measuring, *options.more])
         check_system(options, repository)
@@ -246,9 +246,9 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
         say(note)
     step = analysis.only_step
     # the next step is printed last
-    lines = [for_mode(line, options) for line in lines if f"Next step: {line}" not in step]
+    lines = [add_mode_to_commands(line, options) for line in lines if f"Next step: {line}" not in step]
     flags = flag_lines(prefix, options.clean_runs, repository)
-    say(*lines, *flags, *(for_mode(line, options) for line in step))
+    say(*lines, *flags, *(add_mode_to_commands(line, options) for line in step))
     machine = options.system or "this machine"
     say(f"{words.WORDS[verdict]}  {options.mode} of {machine}, {seconds:.0f} s: {report}")
     remove_old_sessions(prefix, options.keep, options.keep_days, options.clean_runs, repository)
@@ -264,7 +264,7 @@ def repeat_command(options: argparse.Namespace) -> list[str]:
     return [*words, *run_options.measuring_words(options), *(["--", *options.more] if options.more else [])]
 
 
-def for_mode(line: str, options: argparse.Namespace) -> str:
+def add_mode_to_commands(line: str, options: argparse.Namespace) -> str:
     """A printed line, with the mode and system of this run added to the commands in the line."""
     system = f" --system={options.system}" if options.system else ""
     chosen = f"--mode={options.mode}{system}"
@@ -321,7 +321,7 @@ def selection_options(options: argparse.Namespace, before: resume.EarlierPasses,
     before: the passed tests of an earlier run, which are excluded.
     less: hashes of further excluded test cases.
     """
-    more = [*run_options.measuring(options), *options.more]
+    more = [*run_options.measuring_options(options), *options.more]
     selection = run_options.without_warnings(MODES[options.mode], more)
     selection += [f"--system={options.system}"] if options.system else []
     selection += [f"--max-retries={options.retries}"] if options.retries else []

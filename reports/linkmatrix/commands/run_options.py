@@ -80,7 +80,7 @@ def add_measuring(command: argparse.ArgumentParser) -> None:
     )
 
 
-def measuring(options: argparse.Namespace) -> list[str]:
+def measuring_options(options: argparse.Namespace) -> list[str]:
     """Translates the options of `add_measuring` to options of ReFrame. Raises BadInput."""
     samples, seconds = options.samples, options.wait_idle
     if samples is not None and not 1 <= samples <= MOST_SAMPLES:
@@ -90,7 +90,7 @@ def measuring(options: argparse.Namespace) -> list[str]:
     values = {EXTRA_OPTS: samples and f"--samples,{samples}", "wait_idle": seconds and f"{seconds:g}"}
     values["refuse_busy"] = "yes" if options.refuse_busy else None
     chosen = {variable: value for variable, value in values.items() if value}
-    for _, variable, _ in assigned(options.more):
+    for _, variable, _ in assignments(options.more):
         if variable in chosen:
             raise BadInput(f"-S {variable}= contradicts an option in front of --: omit one of the two options")
     return [word for variable, value in chosen.items() for word in ("-S", f"{variable}={value}")]
@@ -131,7 +131,7 @@ def check_options(more: Sequence[str], keeps_junit: bool = False) -> None:
 
 def check_acceptance(more: Sequence[str]) -> None:
     """Raises BadInput if an option sets fewer samples, or fewer short samples, than acceptance requires."""
-    for scope, variable, value in assigned(more):
+    for scope, variable, value in assignments(more):
         words = value.split(",") if variable == EXTRA_OPTS else []
         if any(True for _ in option_values(words, "--short-samples")):
             raise BadInput("--short-samples is refused in extra_opts, because acceptance sets it: omit this option")
@@ -156,7 +156,7 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in IGNORED}
 
 
-def assigned(more: Sequence[str]) -> list[tuple[str, str, str]]:
+def assignments(more: Sequence[str]) -> list[tuple[str, str, str]]:
     """[(class, variable, value)] of each option `-S CLASS.VARIABLE=VALUE`. The class is "" for `-S VARIABLE=VALUE`."""
     found = []
     for word in reframe_values(more, "-S", "--setvar"):
@@ -177,7 +177,7 @@ def without_warnings(options: Sequence[str], more: Sequence[str]) -> list[str]:
 
     If a harmful warning left out a test, the comparison with the manifest finds the missing test.
     """
-    warns = any(not scope for scope, _, _ in assigned(more)) or any(
+    warns = any(not scope for scope, _, _ in assignments(more)) or any(
         word.startswith(("--dur", "--rest")) for word in more
     )
     return [option for option in options if option != NO_WARNING or not warns]
@@ -209,7 +209,7 @@ def check_run(
     if not tests:
         check_environments(program, selection, folder, environ)
     classes = {str(test.get("@class")) for test in tests}
-    for scope, name, value in assigned(more):
+    for scope, name, value in assignments(more):
         for test in tests if name == EXTRA_OPTS else ():
             check, sizes = str(test.get("@class")), next((one for one in ("size", "sizes") if one in test), "")
             if scope in ("", check) and (why := tables.refused_option(value.split(","), check, sizes)):
@@ -243,7 +243,7 @@ def check_environments(program: str, selection: Sequence[str], folder: Path, env
 
 def check_suites(program: str, more: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
     """Raises BadInput if a suite contains unknown words, or selects no test. Tests of other systems are allowed."""
-    suites = [(scope, value) for scope, variable, value in assigned(more) if scope in SESSIONS and variable == SUITE]
+    suites = [(scope, value) for scope, variable, value in assignments(more) if scope in SESSIONS and variable == SUITE]
     if not suites:
         return
     paths = [f"--checkpath={path}" for path in reframe_values(more, "-c", "--checkpath")]
