@@ -21,7 +21,8 @@ class Route:
 
     options: options of the program.
     environment: environment variables of MPI.
-    extra: a key of the partition's extras. On a partition without this key, the route is the same as the usual route.
+    extra: a key of the partition's extras. Partitions without this key skip the tests of the route, because their data
+    takes the usual route anyway. "": no partition skips the tests.
     """
 
     options: tuple[str, ...] = ()

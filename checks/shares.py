@@ -72,9 +72,9 @@ def shortfall_faults(result, name, found, expected, meaning):
 
 
 def malformed_faults(share, expected):
-    """The reason against PASS, if the required shares are malformed or contain an unknown test case.
+    """The reason against PASS, if the partition's extras are not a valid {test case: percent} for a share.
 
-    expected: the value in the partition's extras.
+    expected: the value in the extras.
     """
     where = f"extras['{share.extra}'] of the partition"
     if not isinstance(expected, dict):

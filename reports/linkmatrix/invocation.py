@@ -30,7 +30,7 @@ COMMAND = re.compile(
 def environment_folders() -> list[str]:
     """The folders with programs in this Python's virtual environment; [] without a virtual environment.
 
-    `make setup` creates the folder `cuda` for a CUDA compiler from wheels.
+    The folders are `bin` and `cuda/bin`. `make setup` installs a CUDA compiler from wheels into `cuda`.
     """
     if sys.prefix == sys.base_prefix:
         return []

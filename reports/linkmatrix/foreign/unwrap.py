@@ -238,7 +238,10 @@ def common_prefix(lines: Sequence[str], is_head: IsHead) -> list[re.Pattern[str]
 
 
 def prefix_problem(found: Lines, is_head: IsHead) -> str:
-    """A sentence about the first head line with an unknown prefix; "" if there is none."""
+    """A sentence about the first head line that follows an unknown prefix; "" if there is none.
+
+    A head line is the start of a program's output, or of a table.
+    """
     place, before = unknown_prefix(found.lines, is_head)
     if not before:
         return ""

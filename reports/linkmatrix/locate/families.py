@@ -137,7 +137,11 @@ def add_inside_domains(layout: Layout, add: Callable[..., None], net: np.ndarray
 
 
 def broadcast_components(layout: Layout, kind: str) -> Indices:
-    """(component of each cell's row, component of each cell's column), both rows × columns."""
+    """The components of the source and of the destination of each cell.
+
+    Returns two arrays of component numbers: for the sources (rows), and for the destinations (columns). Each array has
+    the shape of the matrix.
+    """
     of_rows, of_columns = layout.places(kind)
     shape = layout.classes.shape
     return np.broadcast_to(of_rows[:, None], shape), np.broadcast_to(of_columns[None, :], shape)

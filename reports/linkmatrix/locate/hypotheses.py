@@ -154,7 +154,10 @@ class Explanation(NamedTuple):
 
     @property
     def is_simple(self) -> bool:
-        """Whether there is at most one finding, with slow cells only. No other explanation is then better."""
+        """Whether the explanation has no finding, or a single finding whose cells are all slow.
+
+        No other explanation can be better than a simple explanation.
+        """
         return len(self.found) < 2 and all(one.agreeing == one.cells for one, _ in self.found)
 
 

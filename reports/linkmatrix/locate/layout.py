@@ -203,7 +203,7 @@ def only_adapter(
 
     () if several adapters carried the data, or if an unknown adapter carried data.
     ports: {(node, adapter): its ports}.
-    by: the result of `counted_adapters` for the node.
+    by: names of the counters that contain the bytes of the ranks, from `counted_adapters`.
     """
     known = {name: counter_names(name, of_adapter) for (where, name), of_adapter in ports.items() if where == node}
     carried = [name for name, words in known.items() if words & by]

@@ -313,9 +313,9 @@ def newest(outcomes: Iterable[Outcome]) -> list[Outcome]:
 
 
 def present_components(outcomes: Iterable[Outcome]) -> frozenset[tuple[str, str]]:
-    """Returns (slot, identity) of each slot and ("driver", version), each from the newest outcome that contains it.
+    """The components in a node's outcomes: (slot, identity) of each slot, and ("driver", version).
 
-    One outcome is not enough, because a test may measure some devices only.
+    A test may measure some devices only. Each slot is therefore read from the newest outcome that contains the slot.
     """
     found: dict[str, str] = {}
     for one in sorted(outcomes, key=lambda one: one.started):

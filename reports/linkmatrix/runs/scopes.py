@@ -138,7 +138,10 @@ def named_disturbances(others: Mapping[str, Any]) -> Iterator[tuple[str, list[st
 
 
 def processes(*holders: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yields the entry of each other process in some records or results."""
+    """Yields the entries about processes of other programs or users.
+
+    holders: records or results.
+    """
     for holder in holders:
         yield from (holder.get("others") or {}).get("processes", ())
 

@@ -210,7 +210,8 @@ def remaining_suspects(found: Iterable[RunFlags], clean_runs: int, notes: Sequen
 def ordered_runs(found: Iterable[RunFlags]) -> list[RunFlags]:
     """The runs in order of time, without copies.
 
-    A run with a start in the future is not clean for any scope. Its true start may be before the run with the flag.
+    A run with a start in the future unflags no component. Its clock was wrong, so the run may be older than the run
+    that flagged the component.
     """
     known: set[str] = set()
     latest = latest_time(time.time())

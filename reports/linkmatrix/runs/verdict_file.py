@@ -42,7 +42,7 @@ class StoredVerdict:
 
     * found: the verdict with its reasons and facts, but without the evaluation of the cells
     * check: the facts that the check found, and that the record does not contain
-    * references: the references with which the cells were compared; they apply to any check
+    * references: the references with which the cells were compared, without the name of the check
     * record_sha256: the SHA-256 of record.json; None without a record
     * session: UUID of the ReFrame session
     * simulated: the simulated fault; "" if there is none

@@ -42,8 +42,8 @@ class Value(NamedTuple):
 class Table:
     """The table of a quantity, such as latencies.
 
-    columns: {heads: {size: value}}.
-    bands: {heads: references}, only for columns with references.
+    columns: {heading of a column: {size: value}}. A heading has several lines, such as pairs, memory and transport.
+    bands: {heading of a column: references}, only for columns with references.
     """
 
     title: str

@@ -70,7 +70,7 @@ def counted_by_age(ages: Iterable[int | None]) -> list[tuple[str, int]]:
 
 
 def drawn(days: Sequence[Day]) -> bytes:
-    """The PNG of a chart: for each day, the greatest age of the measurement of a node."""
+    """The PNG of a chart over time: the days since the least recently measured node was measured."""
     with picture_style():
         figure = Figure(figsize=TIME_SIZE, facecolor="white", layout="constrained")
         axes = figure.add_subplot()

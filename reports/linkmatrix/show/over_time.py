@@ -53,13 +53,13 @@ def changed(points: Sequence[Point]) -> list[tuple[int, str]]:
 
 
 def changes(points: Sequence[Point]) -> list[Change]:
-    """The changes of level of a series."""
+    """The steps in a series: points from which the values stay higher or lower."""
     return changes_of(tuple(point.value for point in points))
 
 
 @cache
 def changes_of(values: tuple[float, ...]) -> list[Change]:
-    """The changes of level of values. The result is cached, because the search takes 0.1 s."""
+    """Finds the steps in a series of values. The result is cached, because the search takes 0.1 s."""
     return change_points(values)
 
 

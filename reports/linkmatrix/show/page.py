@@ -62,7 +62,8 @@ def render(analysis: Analysis, picture: Picture, curves: Sequence[tuple[str, byt
     """Renders the page of a run.
 
     picture: a function that draws a map of a matrix that is too large for a table.
-    curves: (caption, PNG) of test cases with several sizes. The page shows only the last matrix of a curve.
+    curves: (caption, PNG) of test cases with several sizes. The page has no separate matrix for each size of a curve:
+    it shows the matrix of the last size.
     """
     judged = analysis.judged
     assert analysis.run is not None

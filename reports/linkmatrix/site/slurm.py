@@ -215,16 +215,17 @@ def qos_rules(settings: Settings, mine: AccountAssociations, wall_of: Mapping[st
 
 
 def time_limit_rule(wall: str, name: str, *options: str) -> Rule:
-    """A rule with the time limit `wall`.
+    """A rule with the time limit `wall`. A limit that is too short for the checks adds a note to the rule.
 
-    name: the subject of the note about a short limit. options: options that every job needs.
+    name: the words with which this note begins. options: options that every job needs.
     """
     return Rule(options, tuple(time_notes(wall, name)), (wall,))
 
 
 def size_rule(settings: Settings, nodes: int) -> Rule:
-    """The rule that follows from the allowed numbers of nodes of a job. Checks of a single node request one node.
+    """The rule about the number of nodes that a job on a partition may request.
 
+    A minimum of more than one node excludes the checks of a single node.
     nodes: the number of nodes of the partition.
     """
     fewest, most = number(settings.get("MinNodes")), number(settings.get("MaxNodes")) or nodes

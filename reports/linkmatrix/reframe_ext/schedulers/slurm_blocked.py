@@ -63,7 +63,10 @@ def nodes_cause(job: Mapping[str, str], query: Query) -> str:
 
 
 def limits_cause(job: Mapping[str, str], query: Query) -> str:
-    """A sentence about a limit of a quality of service (QOS) that the job alone exceeds; "" without such a limit."""
+    """A sentence, if this job alone exceeds a limit of its quality of service (QOS); else "".
+
+    The limits are for all jobs of the QOS, of a user, or of an account.
+    """
     partition = key_values(query(f"scontrol show partition --oneliner {shlex.quote(job.get('Partition', ''))}"))
     chosen = {name.lower() for name in (job.get("QOS", ""), partition.get("QoS", "")) if name}
     requested_text = job.get("ReqTRES") or job.get("TRES", "")  # such as "cpu=4,mem=2G"
