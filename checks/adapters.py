@@ -55,7 +55,7 @@ def specified(extras):
         wrong = [str(name) for name in group if name not in known] if isinstance(group, dict) else [str(group)]
         if wrong:
             raise MalformedExtrasError(
-                f"extras['{KEY}'] of the partition has '{wrong[0]}': the known keys are {', '.join(known)}"
+                f"extras['{KEY}'] of the partition has the unknown key '{wrong[0]}': use {', '.join(known)}"
             )
         for name, value in group.items():
             if valid := malformed_value(name, value):

@@ -140,7 +140,7 @@ class SubsetCollectives(rfm.RegressionTestPlugin):
         name, least = next(need for end, need in self.minimums.items() if self.testcase.endswith(end))
         found = getattr(self, name)
         self.skip_partition(
-            found < least, f"has {name}={found}, and {self.testcase} needs {least}", not self.nodes_missing
+            found < least, f"has {name}={found}, but {self.testcase} needs {least}", not self.nodes_missing
         )
 
     def placements(self):

@@ -65,7 +65,9 @@ class CrossNode(rfm.RegressionTestPlugin):
             self.skip_partition(not most, why)
             return most
         up = sum(not why for why in known.values())
-        self.skip_partition(up < 2 <= len(known), f"has {up} of {len(known)} nodes that accept jobs now")
+        self.skip_partition(
+            up < 2 <= len(known), f"has {len(known)} nodes, but jobs can start on only {up} of them now"
+        )
         unavailable = {node: why for node, why in known.items() if why}
         if unavailable and (not most or up < most):
             self.nodes_left_out = "; ".join(f"{node}: {why}" for node, why in unavailable.items())
@@ -80,7 +82,9 @@ class CrossNode(rfm.RegressionTestPlugin):
     def skip_without_ranks(self, pairs):
         """Skips the test if a node has fewer than `pairs` ranks."""
         ranks, option = self.num_tasks_per_node, f"-S {type(self).__name__}.ranks={pairs}"
-        self.skip_partition(pairs > ranks, f"has {ranks} ranks per node, and {pairs} pairs need {pairs}: set {option}")
+        self.skip_partition(
+            pairs > ranks, f"has {ranks} ranks per node, but {pairs} pairs need {pairs} ranks: set {option}"
+        )
 
     def machine_faults(self):
         """Reasons against PASS: missing or misplaced ranks, or unexpected adapters of the nodes."""

@@ -110,13 +110,13 @@ def rank_faults(record, nodes, ranks):
     rank_nodes = [device["node"] for device in record["devices"]]
     reasons = []
     if len(rank_nodes) != nodes * ranks:
-        reasons += missing(f"{nodes * ranks} ranks were started, {len(rank_nodes)} are in the record")
+        reasons += missing(f"{nodes * ranks} ranks were started, but {len(rank_nodes)} are in the record")
         if len(rank_nodes) == 1:
             reasons += missing(f"each rank may have run alone, without PMI: with srun, {endings.SET_PMI}")
     counts = {node: rank_nodes.count(node) for node in sorted(set(rank_nodes))}
     if list(counts.values()) != [ranks] * nodes:
         found = ", ".join(f"{count} on {node}" for node, count in counts.items()) or "none"
-        reasons += missing(f"{ranks} ranks should run on each of {nodes} nodes, there were {found}")
+        reasons += missing(f"{ranks} ranks should run on each of {nodes} nodes, but these ran: {found}")
     return reasons
 
 
@@ -128,7 +128,7 @@ def pairs_faults(record, pairs, ranks):
     measured = dict.fromkeys((result["testcase"], result.get("pairs", ranks)) for result in record["results"])
     wrong = [(testcase, number) for testcase, number in measured if number != pairs]
     return missing(
-        *(f"{name}: {pairs} pairs of ranks should measure concurrently, {number} did" for name, number in wrong)
+        *(f"{name}: {pairs} pairs of ranks should measure concurrently, but {number} did" for name, number in wrong)
     )
 
 
@@ -139,7 +139,7 @@ def version_faults(record, libraries):
     """
     return missing(
         *(
-            f"the partition specifies {name}, and the MPI of {record['host']['name']} has not loaded it: load its"
+            f"the partition specifies {name}, but the MPI of {record['host']['name']} has not loaded {name}: load its"
             f" module, or remove extras['{name.lower()}']"
             for name in libraries
             if name not in record["software"]
@@ -198,12 +198,14 @@ def nccl_faults(record, transport=None, network=None, direct=False):
     inside = [word for word in found if word not in between]
     reasons = []
     if (transport or direct) and not found:
-        reasons += missing("the record does not contain how NCCL connected its ranks: leave NCCL_DEBUG unset")
+        reasons += missing("the record does not contain the transports of NCCL: unset NCCL_DEBUG")
     if transport:
         wrong = [word for word in inside if word.partition("/")[0] != transport]
         reasons += failed(*(f"NCCL used {word}, the partition specifies {transport}" for word in wrong))
         if found and not inside and len(ran_on) > len(set(ran_on)):
-            reasons += missing(f"no transport inside a node is in the record, the partition specifies {transport}")
+            reasons += missing(
+                f"the record contains no transport inside a node, but the partition specifies {transport}"
+            )
     if network and software.get("NCCL network") != network:
         used = software.get("NCCL network", "unknown")
         reasons += mismatch(used, f"NCCL's network is {used}, the partition specifies {network}")
@@ -211,7 +213,7 @@ def nccl_faults(record, transport=None, network=None, direct=False):
         wrong = [word for word in between if "GDRDMA" not in word.split("/")]
         reasons += failed(*(f"NCCL used {word}, the partition specifies GPUDirect" for word in wrong))
         if found and not between:
-            reasons += missing("no transport between nodes is in the record, the partition specifies GPUDirect")
+            reasons += missing("the record contains no transport between nodes, but the partition specifies GPUDirect")
     return reasons
 
 

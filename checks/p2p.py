@@ -97,14 +97,14 @@ class p2p_matrix_run(session_test, special=True):
     def request_gpus(self, least):
         """Requests all GPUs of each node. Skips the test if a node has fewer than `least` GPUs."""
         found = self.num_gpus_per_node = self.expected.devices
-        needed = f"has {units.counted(found, 'GPU')}, and the test needs {least}"
+        needed = f"has {units.counted(found, 'GPU')}, but the test needs {least}"
         self.skip_partition(found is not None and found < least, needed, too_small=True)
 
     def choose_backend(self):
         """Sets `on_gpus` if the partition has GPUs. Skips the test if the environment has no CUDA for the GPUs."""
         self.on_gpus = "gpu" in self.current_partition.features
         lacks = self.on_gpus and "cuda" not in self.current_environ.features
-        self.skip_partition(lacks, f"has GPUs, and the environment {self.current_environ.name} has no CUDA")
+        self.skip_partition(lacks, f"has GPUs, but the environment {self.current_environ.name} has no CUDA")
 
     def require_pairs(self):
         """Requests all GPUs of a node. Skips the test if a node has no pair of GPUs that the test case can measure."""

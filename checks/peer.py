@@ -75,8 +75,8 @@ class peer_run(foreign_run, special=True):
         output = parse_output(text or "")
         self.skip_if(
             bool(output.missing),
-            f"{output.missing} is not installed on {output.node}: neither on PATH, nor by a module of the environment"
-            f" {self.current_environ.name}, nor built by Spack (-S build_linkmatrix.peers=yes)",
+            f"{output.missing} is not installed on {output.node}: put it on PATH, load its module in the environment"
+            f" {self.current_environ.name}, or build it with Spack (-S build_linkmatrix.peers=yes)",
         )
 
     def outputs(self):

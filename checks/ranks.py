@@ -101,7 +101,7 @@ def placement_faults(found, ranks, nodes, shared_cores=False, spans_numa=False, 
     """
     faults = []
     if len(found) != ranks or len({one.rank for one in found}) != ranks:
-        faults.append(f"{ranks} ranks were started, {len({one.rank for one in found})} reported their cores")
+        faults.append(f"{ranks} ranks were started, but {len({one.rank for one in found})} reported their cores")
     hosts = sorted({one.host for one in found})
     if len(hosts) != nodes:
         faults.append(f"ranks should be on {nodes} nodes, but are on {len(hosts)}: {', '.join(hosts) or 'none'}")

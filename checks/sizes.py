@@ -49,4 +49,4 @@ def size_faults(name, found, wanted, unit="bytes", slack=0):
         return []
     lacking = [str(size) for size in wanted if not any(fits(size, measured) for measured in found)]
     without = f", without {', '.join(lacking)} {unit}" if lacking else ""
-    return missing(f"{name}: {len(wanted)} sizes were requested, the record has {len(found)}{without}")
+    return missing(f"{name}: {len(wanted)} sizes were requested, but the record has {len(found)}{without}")

@@ -146,7 +146,7 @@ def test_a_bad_endpoint_fails_the_sanity_and_its_pair_is_named(fault, kind):
 def test_half_of_a_matrix_is_no_pass(fault):
     run = fault("--triangle")
     assert run.code != 0
-    assert "all pairs were requested, the record has one direction of each pair" in only(run)["fail_reason"]
+    assert "all pairs were requested, but the record has one direction of each pair" in only(run)["fail_reason"]
 
 
 def test_unverified_data_is_no_pass(fault):

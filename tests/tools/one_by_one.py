@@ -102,7 +102,7 @@ def verdict_of(result, name, at, reference, table, middle, path):
     if reference is None:
         return CellVerdict(Verdict.NOT_JUDGED, f"{name} has no reference", value)
     if reference.unit != unit:
-        reason = f"{name} is measured in {unit}, and its reference is in {reference.unit}"
+        reason = f"{name} is measured in {unit}, but its reference is in {reference.unit}"
         return CellVerdict(Verdict.INCOMPLETE, reason, value, reference)
     deviation = value / reference.value - 1
     side, allowed = ("under", reference.lower) if value < reference.value else ("over", reference.upper)
@@ -118,7 +118,7 @@ def verdict_of(result, name, at, reference, table, middle, path):
         verdict = Verdict.NOT_JUDGED if unverified == NEVER else Verdict.INCOMPLETE
         return CellVerdict(verdict, f"{name}: {unverified}", value, reference, deviation)
     if sign * (good_limit - value) > 0:
-        reason = f"{off}: the reference does not describe this measurement, adopt references again"
+        reason = f"{off}: the reference is out of date: adopt references again"
         return CellVerdict(Verdict.NOT_JUDGED, reason, value, reference, deviation)
     warning = ""
     tolerance = abs(bad_limit / reference.value - 1)

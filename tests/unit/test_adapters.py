@@ -99,8 +99,8 @@ def test_no_promise_is_a_fault_that_says_what_could_be_promised(record):
 @pytest.mark.parametrize(
     ("promise", "sentence"),
     [
-        ({"rates": 400}, "has 'rates': the known keys are names, number, state, "),
-        ("mlx5_0", "has 'mlx5_0': the known keys are"),
+        ({"rates": 400}, "has the unknown key 'rates': use names, number, state, "),
+        ("mlx5_0", "has the unknown key 'mlx5_0': use "),
         ({"rate": "400"}, "has rate='400': give a number"),
         ({"names": "mlx5_0"}, "has names='mlx5_0': give a list of distinct names"),
         ({"names": 5}, "has names=5: give a list of distinct names"),

@@ -79,7 +79,7 @@ def test_a_run_counts_once_however_often_it_is_named_or_copied(run, store):
     five = store(5)
     code, out, _ = run(five, five, five, "--table", "hgx", "--write")
     assert code == 3 and "too few runs: 5, at least 6" in out
-    assert out.count("and counts once") == 10
+    assert out.count("so it counts once") == 10
     assert not run.file.exists()
 
 
@@ -119,7 +119,7 @@ def beside_others(content, _):
     "change, why",
     [
         (counters, "nvlink_replay_errors rose from 3 to 8"),
-        (one_device, "are one device, GPU-1"),
+        (one_device, "are the same device, GPU-1"),
         (one_sample, "have a single sample"),
         (beside_others, "hog used node001 during the measurement"),
     ],

@@ -43,7 +43,7 @@ def test_an_uplink_of_a_leaf_that_nobody_knows_makes_no_node_and_no_path_suspect
     found = told(record_with(nodes, per_node, ("uplink", 1), missing=missing))
     assert not [one for one in found.findings if not one.missing]
     (said,) = [one for one in found.sentences if one.startswith(SHARED)]
-    assert "[n004, n005, n006, n007]" in said and "a shared bottleneck, its members are uncertain" in said
+    assert "[n004, n005, n006, n007]" in said and "a shared bottleneck; which nodes share" in said
     assert said.endswith("name the leaf switches with --groups FILE")
     assert not any("that no finding explains" in one for one in found.sentences)
 
@@ -196,7 +196,7 @@ def test_groups_that_are_not_of_this_run_are_refused(tmp_path, capsys, groups):
 @pytest.mark.parametrize(
     ("again", "fine", "end"),
     [
-        (0, 0, "its members are uncertain"),
+        (0, 0, "which nodes share the bottleneck is uncertain"),
         (4, 2, "alone, 2 of 4 are fine: congestion, which is no fault"),
         (5, 2, "measured alone, 3 of 5 are slow too: check the path, not its load"),
     ],

@@ -39,16 +39,16 @@ def test_how_slow_it_is_between_groups_is_said_in_its_unit(shift, unit, amount):
     said = sentence(one, NAMES, unit, leaves_known=False)
     assert said.startswith(
         f"cells between these groups of nodes {amount} each group are fine: [n1, n2] and [n3, n4, n5, n6, 1 more]: a"
-        " shared bottleneck, its members are uncertain"
+        " shared bottleneck; which nodes share the bottleneck is uncertain"
     )
-    assert sentence(one, NAMES, unit, leaves_known=True).endswith("members are uncertain")
+    assert sentence(one, NAMES, unit, leaves_known=True).endswith("share the bottleneck is uncertain")
     assert said == f"{sentence(one, NAMES, unit, leaves_known=True)}; name the leaf switches with --groups FILE"
 
 
 @pytest.mark.parametrize(
     ("again", "fine", "expected"),
     [
-        (0, 0, "its members are uncertain"),
+        (0, 0, "which nodes share the bottleneck is uncertain"),
         (4, 2, "; measured alone, 2 of 4 are fine: congestion, which is no fault"),
         (4, 4, "; measured alone, 4 of 4 are fine: congestion, which is no fault"),
         (4, 1, "; measured alone, 3 of 4 are slow too: check the path, not its load"),

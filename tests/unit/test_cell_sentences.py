@@ -17,7 +17,7 @@ OTHERS = "pid 9 ran"
         ("no_reference", {}, "gpu2->gpu5 has no reference in the table 'hgx': adopt references again"),
         ("no_reference", {"table": ""}, "gpu2->gpu5 has no reference, and no data check"),
         ("no_table", {}, "gpu2->gpu5 has no reference"),
-        ("other_unit", {"unit": "us"}, "gpu2->gpu5 is measured in us, and its reference is in GB/s"),
+        ("other_unit", {"unit": "us"}, "gpu2->gpu5 is measured in us, but its reference is in GB/s"),
         ("impossible", {"value": 500.0}, "gpu2->gpu5 500.00 GB/s is more than its path can carry (450 GB/s)"),
         (
             "path_changed",
@@ -75,8 +75,8 @@ OTHERS = "pid 9 ran"
         (
             "better",
             {"value": 435.6},
-            "gpu2->gpu5 435.60 GB/s is 10.0 % over its reference 396.00 GB/s (allowed: 5.0 % over): the reference does"
-            " not describe this measurement, adopt references again",
+            "gpu2->gpu5 435.60 GB/s is 10.0 % over its reference 396.00 GB/s (allowed: 5.0 % over): the reference is"
+            " out of date: adopt references again",
         ),
         (
             "noisy",

@@ -53,11 +53,11 @@ def on_one_node(record):
 @pytest.mark.parametrize("of", [of_matrix, of_sweep])
 def test_a_rank_that_is_missing_and_a_wrong_number_of_nodes_are_told(of):
     count = {of_matrix: 3, of_sweep: 2}[of]
-    assert f"{count} ranks were started, {count - 1} are in the record" in of(change=drop_rank)
+    assert f"{count} ranks were started, but {count - 1} are in the record" in of(change=drop_rank)
     found = "; ".join(of(change=on_one_node))
-    assert f"1 ranks should run on each of {count} nodes, there were 2 on lmx1" in found
+    assert f"1 ranks should run on each of {count} nodes, but these ran: 2 on lmx1" in found
     found = "; ".join(of(nodes=count + 1))
-    assert f"{count + 1} ranks were started, {count} are in the record" in found
+    assert f"{count + 1} ranks were started, but {count} are in the record" in found
     assert f"1 ranks should run on each of {count + 1} nodes" in found
     assert "2 ranks should run on each" in "; ".join(of(ranks=2))
 
@@ -96,7 +96,7 @@ def test_a_size_that_was_not_measured_is_told(which):
     """A process that was killed between two sizes leaves whole ones alone."""
     size = (1024, 4096, 16384)[which]
     found = of_sweep(change=lambda record: record["results"].pop(which))
-    assert found == [f"{RANKS}: 3 sizes were requested, the record has 2, without {size} bytes"]
+    assert found == [f"{RANKS}: 3 sizes were requested, but the record has 2, without {size} bytes"]
 
 
 def test_an_empty_message_is_a_size():
@@ -192,8 +192,8 @@ def of_pairs(pairs=2, sizes="1:4MiB:4", **spoiled):
 
 def test_a_sweep_of_pairs_is_judged_by_all_of_its_sizes_tables_and_pairs():
     assert of_pairs() == []
-    assert of_pairs(pairs=4) == [f"{NODES}: 4 pairs of ranks should measure concurrently, 2 did"]
-    assert any("23 sizes were requested, the record has 12" in fault for fault in of_pairs(sizes="1:4MiB:2"))
+    assert of_pairs(pairs=4) == [f"{NODES}: 4 pairs of ranks should measure concurrently, but 2 did"]
+    assert any("23 sizes were requested, but the record has 12" in fault for fault in of_pairs(sizes="1:4MiB:2"))
 
 
 DRAINED, DOWN = "drained: bad DIMM", "down*: Not responding"
@@ -220,8 +220,8 @@ def test_a_test_of_all_nodes_takes_those_that_take_jobs_now(monkeypatch, known, 
 @pytest.mark.parametrize(
     ("known", "why"),
     [
-        ({"n1": "", "n2": DRAINED}, "1 of 2 nodes that accept jobs now"),
-        ({"n1": DOWN, "n2": DRAINED}, "0 of 2 nodes that accept jobs now"),
+        ({"n1": "", "n2": DRAINED}, "2 nodes, but jobs can start on only 1 of them now"),
+        ({"n1": DOWN, "n2": DRAINED}, "2 nodes, but jobs can start on only 0 of them now"),
         (None, "set extras['nodes']"),
     ],
 )

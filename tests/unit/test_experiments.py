@@ -201,12 +201,11 @@ def test_what_speaks_for_a_culprit_is_counted_and_so_is_what_does_not(between):
     alone[10, 9] = values[10, 9]
     (one, _) = between.find(Run(values, alone))
     told = sure(one, between, values)
-    assert told[1] == "evidence against: 1 cell of it as fast as the rest, 1 of 14 cells inside the node not fine"
+    assert told[1] == "evidence against: 1 cell as fast as the other cells, 1 of 14 cells inside the node not fine"
     values[0, 10] = np.nan
     (one, _) = between.find(Run(values, alone))
     assert (
-        "47 cells slow" in sure(one, between, values)[0]
-        and "1 cell of it without a value" in sure(one, between, values)[1]
+        "47 cells slow" in sure(one, between, values)[0] and "1 cell without a value" in sure(one, between, values)[1]
     )
 
 

@@ -107,7 +107,7 @@ def test_a_bottleneck_that_all_share_is_told_with_its_ratio_and_nobody_is_judged
     content = record(drawn_for(COUNT, [5]), lambda r, c, _: 0.7 if r == 5 else 1.0, bottleneck=BOTTLENECK)
     (said,) = sentences(content)
     assert "32 of 32 pairs are slower while half of the endpoints send to the other half than alone, by 50.0 %" in said
-    assert "a shared bottleneck, 2.00:1 oversubscribed, its members are uncertain" in said and "n5" not in said
+    assert "a shared bottleneck (2.00:1 oversubscribed); which pairs share" in said and "n5" not in said
     assert Verdict.INCOMPLETE in [one.verdict for one in facts(content, False)]
 
 

@@ -189,9 +189,9 @@ def sample(head, below="", corner="D\\D"):
 
 
 def of_sample(testcase, **fields):
-    notes = ["the text does not contain the engine: copy engines are assumed (kernels: --sm_copy)"]
+    notes = ["the text does not contain the engine: linkmatrix assumes copy engines (with --sm_copy: kernels)"]
     if fields.get("metric") != "latency":
-        notes.append("the diagonal is half the printed value: the program counts a byte read and written as two")
+        notes.append("the diagonal is half the printed value: the program counts each byte as read and as written")
     described = {"testcase": testcase, "metric": "bandwidth", "quantity": "bandwidth", "line": 1}
     described |= {"size_bytes": None, "rows": GPUS, "columns": GPUS, "peer_access": "on", "local_copy": True}
     return Table(**{**described, "notes": tuple(notes), **fields})

@@ -78,11 +78,11 @@ def break_diagonal(path):
 @pytest.mark.parametrize(
     ("broken", "why"),
     [
-        (break_missing, "cells.npy, which has the cells, cannot be read: No such file"),
+        (break_missing, "cells.npy, the file of the cells, cannot be read: No such file"),
         (break_pipe, "cells.npy, the file of the cells, is not a regular file"),
         (break_short, "it was cut short"),
         (break_head, "does not contain the cells of the record"),
-        (break_shape, "it is (32, 128), and there are 64 endpoints"),
+        (break_shape, "its shape is (32, 128), but the record has 64 endpoints"),
         (break_other_run, "NET is 1 to"),
         (break_statuses, "'ok', not 4032"),
         (break_nan, "gpu3->gpu4 is 'ok' and its value is None"),

@@ -83,7 +83,7 @@ def test_a_cell_that_was_fine_alone_and_one_that_was_disturbed_are_measured_agai
         (1, "", Stage.AGAIN),
         (2, "", Stage.SWAP),
         (2, "the fault followed the component (GPU 1 from slot 3 to slot 4)", Stage.REPAIR),
-        (2, "whether the component (GPU 1) or the slot (3) is at fault is not known yet: measure it", Stage.SWAP),
+        (2, "it is not known yet whether the component (GPU 1) or the slot (3) is at fault: measure it", Stage.SWAP),
     ],
 )
 def test_flags_of_several_runs_climb_the_ladder(flagged, swap, stage):

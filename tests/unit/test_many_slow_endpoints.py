@@ -42,7 +42,7 @@ def test_who_was_slow_with_everyone_is_named_and_that_chance_may_do_as_much(make
     bad = {1, 5, 9, 14}
     (said,) = said_of(make_record, drawn_for(COUNT, sorted(bad)), lambda r, c, _: 0.7 if {r, c} & bad else 1.0)
     assert said == (
-        "n1, n5, n9, n14 were slow with every peer: uncertain, because chance may explain it where 50 of 160 cells"
+        "n1, n5, n9, n14 were slow with every peer: uncertain, because this can be chance if 50 of 160 cells"
         " are slow; measure again with a longer --max-time, or the full matrix of them and of some other endpoints"
     )
 
@@ -75,7 +75,7 @@ def test_an_endpoint_that_is_slow_with_some_is_not_said_to_be_slow_once(make_rec
     drawn = drawn_for(COUNT, [5], confirms=False)
     met = [c for one in drawn for r, c in zip(one["rows"], one["columns"], strict=True) if r == 5][:2]
     (said,) = said_of(make_record, drawn, lambda r, c, _: 0.7 if r == 5 and c in met else 1.0)
-    assert said.startswith("2 cells slow, of n5, slow with some peers and fine with other peers: measure again")
+    assert said.startswith("n5: slow with some peers (2 cells) and fine with other peers: measure again")
 
 
 @pytest.mark.parametrize("sigma", [0.02, 0.05, 0.1])
@@ -153,14 +153,16 @@ def test_who_is_slow_with_some_is_named_by_how_many_and_what_to_measure_again():
     more = "measure again with a longer --max-time, or the full matrix of"
     of_one = [(4, 5), (4, 6)]
     assert told(RING, of_one) == [
-        f"2 cells slow, of n4, slow with some peers and fine with other peers: {more} it and of some other endpoints"
+        f"n4: slow with some peers (2 cells) and fine with other peers: {more} it and of some other endpoints"
     ]
     of_two = [(4, 5), (4, 6), (9, 10), (9, 11), (9, 12)]
     (said,) = told(RING, [*of_two])
-    partly = "slow with some peers and fine with other peers"
-    assert said == f"5 cells slow, of n9, n4, {partly}: {more} them and of some other endpoints"
+    assert (
+        said
+        == f"n9, n4: slow with some peers (5 cells) and fine with other peers: {more} them and of some other endpoints"
+    )
     beside, path = told(RING, [*of_one, (15, 16)])[::-1]
-    assert beside.startswith("2 cells slow, of n4,") and path.startswith("1 cell slow in one measurement")
+    assert beside.startswith("n4: slow with some peers (2 cells)") and path.startswith("1 cell slow in one measurement")
 
 
 def test_of_cells_that_measure_both_ways_an_end_is_an_endpoint():
@@ -175,7 +177,7 @@ def test_where_half_of_the_cells_are_slow_nobody_is_named():
     half = RING[::2]
     (said,) = told(RING, half)
     assert said == (
-        "40 of 80 cells are slower than the fastest: a sampled matrix cannot attribute so many; measure the"
+        "40 of 80 cells are slower than the fastest: a sampled matrix cannot attribute so many slow cells; measure the"
         " full matrix, or the full matrix of some endpoints"
     )
     assert "too many" not in "".join(told(RING, half[1:]))
@@ -187,5 +189,5 @@ def test_endpoints_that_were_not_settled_are_told_apart_from_those_that_chance_m
     assert open_ends.startswith(
         "n5 sent slowly to every peer: uncertain, because it was not confirmed within --max-time; "
     )
-    assert settled.startswith("n0, n10 sent slowly to every peer: uncertain, because chance may explain it where 12 of")
+    assert settled.startswith("n0, n10 sent slowly to every peer: uncertain, because this can be chance if 12 of")
     assert settled.endswith("the full matrix of them and of some other endpoints")

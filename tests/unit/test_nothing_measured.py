@@ -114,7 +114,7 @@ def test_a_test_for_more_devices_than_the_machine_has_is_not_judged_and_never_th
     small = testcases.Test(
         name="without",
         result="skip",
-        reason="skipped: node:gpu has 2 GPUs, and the test needs 3",
+        reason="skipped: node:gpu has 2 GPUs, but the test needs 3",
         too_small=True,
         began=False,
     )

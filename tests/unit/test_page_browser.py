@@ -123,7 +123,7 @@ def test_a_page_fits_a_narrow_window_and_axe_has_nothing_against_it(asked, tmp_p
 
 def test_why_a_test_was_skipped_is_whole_in_sight(browser, tmp_path):
     """The reason stood on one line, most of it beyond the edge of the table."""
-    reason = "skipped: osu_bw is not installed on vm: neither on PATH, nor by a module of the environment default"
+    reason = "skipped: osu_bw is not installed on vm: put it on PATH, load its module in the environment default"
     test = testcases.Test(name="peer_osu %testcase=osu_bw_hh", result="skip", reason=reason * 2, partition="node:gpu")
     run = Run(path=tmp_path / "run-report-0.json", tests=(test,), rerun="reframe -r")
     judged = judging.judge_all(run, References({}), None)

@@ -303,14 +303,14 @@ def test_fewer_pairs_than_were_asked_for_are_told(make_record):
     content = sweep(make_record, "osu_mbw_mr_hh_4_pairs")
     assert expect.pairs_faults(content, 4, 8) == []
     (fault,) = (one.sentence for one in expect.pairs_faults(content, 8, 8))
-    assert fault == "node_to_node_bandwidth_mpi: 8 pairs of ranks should measure concurrently, 4 did"
+    assert fault == "node_to_node_bandwidth_mpi: 8 pairs of ranks should measure concurrently, but 4 did"
     assert expect.pairs_faults(sweep(make_record, "osu_mbw_mr_hh_8_pairs"), 8, 8) == []
 
 
 def test_gdrcopy_that_is_promised_and_not_loaded_is_told(make_record):
     content = sweep(make_record, "osu_mbw_mr_dd_4_pairs")
     (fault,) = (one.sentence for one in expect.version_faults(content, ["GDRCopy"]))
-    assert fault.startswith("the partition specifies GDRCopy, and the MPI of node001 has not loaded it")
+    assert fault.startswith("the partition specifies GDRCopy, but the MPI of node001 has not loaded GDRCopy")
     content["software"]["GDRCopy"] = "2.4"
     assert expect.version_faults(content, ["GDRCopy"]) == []
 

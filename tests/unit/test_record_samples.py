@@ -66,7 +66,7 @@ def test_what_converged_from_too_few_samples_is_refused(tmp_path, make_record):
 
 def test_times_and_lists_of_samples_agree_with_the_cells(tmp_path, make_record):
     backwards = changed(make_record(), *R, "ended", 1, 0, to=0.01)
-    assert "began after 0.05 s, and ended after 0.01 s" in refusal(tmp_path, backwards)
+    assert "ended at 0.01 s, before it began at 0.05 s" in refusal(tmp_path, backwards)
     fewer = changed(make_record(), *R, "sampled", 1, 0, to=[396.0] * 6)
     assert "has 7 samples, but 6 are listed" in refusal(tmp_path, fewer)
     refusal(tmp_path, changed(make_record(), *R, "sampled", to=lambda rows: rows[:-1]))
@@ -101,7 +101,7 @@ SHORT = {
     "columns": (("passes", 0, "values"), [[[395.0]] * 2] * 3, "3 rows of 3 cells"),
     "zero": (("passes", 0, "values", 0, 1, 0), 0, "sample of 0"),
     "too many": (("asked",), 3, "4 samples, but 3 were requested"),
-    "fewer": (("fewest",), 3, "'fewest' is 3, and a cell has 4"),
+    "fewer": (("fewest",), 3, "'fewest' is 3, but a cell has 4"),
     "negative": (("passes", 0, "values", 0, 1, 0), -1, "-1"),
     "no asked": (("asked",), None, "asked"),
 }

@@ -16,7 +16,7 @@ from linkmatrix.show import page, terminal, words
 from linkmatrix.show.analysis import Analysis
 
 TESTCASE = "device_to_device_memcpy_write_ce"
-SIZES = "the table '{0}' is for {1}, and the measurement used 512 MiB: name another table, or measure with {1}"
+SIZES = "the table '{0}' is for {1}, but the measurement used 512 MiB: name another table, or measure with {1}"
 
 
 def counters(record):
@@ -67,9 +67,9 @@ FACTS = [
     (counters, Verdict.FAIL, "gpu1: nvlink_replay_errors rose from 3 to 8"),
     (counters_of_an_adapter, Verdict.FAIL, "n1:mlx5_0: symbol_error rose from 3 to 5 during the run"),
     (throttled, Verdict.WARN, "throttled during the measurement: gpu2: power cap"),
-    (duplicate_devices, Verdict.INCOMPLETE, "gpu1 and gpu3 are one device, GPU-1"),
+    (duplicate_devices, Verdict.INCOMPLETE, "gpu1 and gpu3 are the same device, GPU-1"),
     (samples(1), Verdict.INCOMPLETE, "1 of 12 cells have a single sample"),
-    (samples(3), Verdict.WARN, "1 of 12 cells have too few samples for an interval, as few as 3"),
+    (samples(3), Verdict.WARN, "1 of 12 cells have too few samples for an interval (fewest: 3)"),
     (few_cells, Verdict.INCOMPLETE, "only 2 of 16 cells were scheduled"),
 ]
 
@@ -191,7 +191,7 @@ def test_two_halves_have_as_many_cells_as_pairs_of_one_device_of_each(make_recor
     assert list(run_findings.facts(record)) == []
     result["status"][0][2] = "not-applicable"
     (one,) = run_findings.facts(record)
-    assert one.sentence == "only 3 of 16 cells were scheduled: two halves need at least 4 between them"
+    assert one.sentence == "only 3 of 16 cells were scheduled, but at least 4 cells connect the two halves"
 
 
 def test_what_another_program_printed_has_no_samples_to_count(judged_run, make_record):

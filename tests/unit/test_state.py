@@ -54,7 +54,7 @@ def test_what_is_well_is_no_fault(found):
             "gpu2: its registration with the NVLink fabric ended with error 999: check the fabric manager",
         ),
         ({"fabric_route_unhealthy": "yes"}, "gpu2: a route of its NVLink fabric is not healthy"),
-        ({"pcie_width": "8"}, "gpu2: its PCIe link is 8 lanes wide, and could be 16"),
+        ({"pcie_width": "8"}, "gpu2: its PCIe link uses 8 of 16 lanes"),
     ],
 )
 def test_what_is_never_well_needs_no_promise(found, state, sentence):

@@ -172,7 +172,8 @@ def test_a_new_device_does_not_clear_a_bad_slot_and_three_clean_runs_do(after):
     (one,) = after(EGRESS, GOOD, change=exchange)
     assert (one.label, one.place, one.part, one.clean) == ("gpu3", "node001/slot 3", "GPU serial 991", 1)
     assert (
-        "whether the component (GPU serial 990) or the slot (node001/slot 3) is at fault is not known yet" in one.swap
+        "it is not known yet whether the component (GPU serial 990) or the slot (node001/slot 3) is at fault"
+        in one.swap
     )
     assert after(EGRESS, GOOD, GOOD, GOOD, change=exchange) == []
     (one,) = after(EGRESS, EGRESS, change=exchange)

@@ -55,7 +55,7 @@ def test_oversubscription_is_said_with_its_ratio_and_is_no_fault():
     assert (
         said
         == "groups are 2.00:1 oversubscribed, which is no fault: 32 endpoints of a group reach other groups with the"
-        " bandwidth of 16.0 lines"
+        " bandwidth of 16.0 endpoints"
     )
 
 
@@ -65,7 +65,7 @@ def test_a_group_that_is_low_with_every_other_one_is_named_with_what_its_uplinks
     assert sampled_matrix.slow_groups(result_of(found)["matchings"], False) == [("leaf2", "sends and receives", "all")]
     first = sentences(result_of(found))[0]
     assert first.startswith(
-        f"leaf2 sends and receives {bad}.0 lines of traffic over its uplinks, other groups {usual}.0"
+        f"leaf2 sends and receives the traffic of {bad}.0 endpoints over its uplinks, other groups of {usual}.0"
     )
 
 
@@ -76,7 +76,9 @@ def test_one_way_is_told_from_both():
 
 def test_what_few_pairs_lose_too_is_the_path_and_no_congestion():
     (said,) = sentences(result_of(crossings([32] * LEAVES, slow=[4])))
-    assert said.startswith("leaf4 sends and receives 10.0 % slow over its uplinks, also with few pairs: check the path")
+    assert said.startswith(
+        "leaf4 sends and receives 10.0 % slow over its uplinks, also with few pairs: check cables, ports"
+    )
 
 
 def test_a_group_that_met_one_other_is_not_told_from_it():
@@ -104,7 +106,7 @@ def record(make_record):
 def test_diagnose_names_the_group(record, tmp_path, linkmatrix):
     path = tmp_path / "record.json"
     path.write_text(json.dumps(record))
-    assert "leaf2 sends and receives 3.0 lines of traffic over its uplinks" in linkmatrix.out("diagnose", path)
+    assert "leaf2 sends and receives the traffic of 3.0 endpoints over its uplinks" in linkmatrix.out("diagnose", path)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +130,7 @@ def test_groups_and_crossings_that_cannot_be_are_refused(record, change):
 
 def test_a_group_at_fault_is_no_pass_and_one_of_which_nothing_is_known_has_incomplete(record):
     found = {one.verdict: one.sentence for one in facts(record, False)}
-    assert found[Verdict.WARN].startswith("leaf2 sends and receives 3.0 lines of traffic")
+    assert found[Verdict.WARN].startswith("leaf2 sends and receives the traffic of 3.0 endpoints")
     assert Verdict.INCOMPLETE not in found
     matchings = record["results"][0]["matchings"]
     matchings["crossings"] = [one for one in matchings["crossings"] if "leaf5" not in (one["from"], one["to"])]

@@ -128,7 +128,7 @@ def test_what_else_has_the_same_cells_is_said_with_what_would_tell():
     assert sentences.equivalent_causes(finding("nic", 2, alike=alike), NAMES) == (
         ". The same cells also fit: n8 (the node: its NICs, PCIe and uplink);"
         " nodes n7 and n8 (the path between the two nodes); NET (what they share: driver, BIOS, clocks, throttling)"
-        "; 1 more. To distinguish: measure with a third node: the node that is slow with it is at fault"
+        "; 1 more. To distinguish: measure with a third node: the node that is slow with the third node is at fault"
     )
 
 
@@ -140,7 +140,7 @@ def test_what_else_has_the_same_cells_is_said_with_what_would_tell():
         ("inside", "class", "measure every node"),
         ("device", "node", "measure inside the node"),
         ("device", "class", "measure all devices"),
-        ("link", "device", "measure all devices: a device that is slow with a third device"),
+        ("link", "device", "measure all devices: a device that is slow with other devices too"),
         ("rail", "uplink", "measure with more endpoints"),
     ],
 )

@@ -88,7 +88,7 @@ class Step:
         words = [line.strip() for line in self.lines if line.strip(" -*")]
         last = words[-1].removeprefix("adapter_pairs: ") if words else "no output"
         if self.printed:
-            reason = f"printed a table of {self.other_measurement}: the command asked for '{self.command}'"
+            reason = f"printed a table of {self.other_measurement}, but the command requested '{self.command}'"
         elif self.code == 0:
             reason = f"printed no complete table of one size: its last line is '{last}'"
         else:

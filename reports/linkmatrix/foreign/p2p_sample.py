@@ -127,7 +127,7 @@ def cuda_table(reading: Reading, match: re.Match[str]) -> None:
     engine, notes = sample_engine(reading.command)
     if not latency:
         cells = {pair: bytes_counted_once(pair, value) for pair, value in cells.items()}
-        notes.append("the diagonal is half the printed value: the program counts a byte read and written as two")
+        notes.append("the diagonal is half the printed value: the program counts each byte as read and as written")
     name = add_table(
         reading,
         CUDA,
@@ -157,7 +157,7 @@ def sample_engine(command: str | None) -> tuple[str, list[str]]:
     """
     if command is not None and "p2pBandwidthLatencyTest" in command:
         return "sm" if "--sm_copy" in command.split() else "ce", []
-    return "ce", ["the text does not contain the engine: copy engines are assumed (kernels: --sm_copy)"]
+    return "ce", ["the text does not contain the engine: linkmatrix assumes copy engines (with --sm_copy: kernels)"]
 
 
 def bytes_counted_once(pair: tuple[str, str], value: float | str) -> float | str:

@@ -115,7 +115,9 @@ def all_to_all(reading: Reading, match: re.Match[str]) -> None:
         name += f"_{counts[1]}_reads_{counts[2]}_writes" if counts else "_unknown_mode"
     notes = ["all pairs ran concurrently: a value is the bandwidth of one pair during this time"]
     if "USE_REMOTE_READ" not in preset:
-        notes.append("the text does not contain the executing endpoint: the source is assumed, the program's default")
+        notes.append(
+            "the text does not contain the executing endpoint: linkmatrix assumes the source, the program's default"
+        )
     words = {pair: word for pair, word in grid.words().items() if pair[1] in names}
     cells = numbers(words, no_path="not-run")
     if "not-run" in cells.values():

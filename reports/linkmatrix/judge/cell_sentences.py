@@ -81,7 +81,7 @@ def no_table(cell: Cell) -> str:
 def other_unit(cell: Cell) -> str:
     """A sentence about a cell whose unit differs from the unit of its reference."""
     assert cell.reference is not None
-    return f"{name(cell.pair)} is measured in {cell.unit}, and its reference is in {cell.reference.unit}"
+    return f"{name(cell.pair)} is measured in {cell.unit}, but its reference is in {cell.reference.unit}"
 
 
 def impossible(cell: Cell) -> str:
@@ -142,7 +142,7 @@ def may_be_intermittent(cell: Cell) -> str:
 
 def better(cell: Cell) -> str:
     """A sentence about a value that is better than the tolerance allows: the reference is out of date."""
-    return f"{off_reference(cell)}: the reference does not describe this measurement, adopt references again"
+    return f"{off_reference(cell)}: the reference is out of date: adopt references again"
 
 
 def noisy(cell: Cell) -> str:

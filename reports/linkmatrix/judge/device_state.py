@@ -46,7 +46,7 @@ def faulty_states(state: Json) -> Iterator[str]:
         yield f"its registration with the NVLink fabric ended with error {status}: check the fabric manager"
     width, most = state.get("pcie_width", ""), state.get("pcie_width_most", "")
     if width.isdigit() and most.isdigit() and int(width) < int(most):
-        yield f"its PCIe link is {width} lanes wide, and could be {most}"
+        yield f"its PCIe link uses {width} of {most} lanes"
 
 
 def unexpected_states(state: Json, expected: Json) -> Iterator[tuple[Any, str]]:

@@ -215,13 +215,13 @@ def not_exclusive(record: Mapping[str, Any]) -> Iterator[str]:
     for result in (*(record["results"] or [record]), *soak):
         others = result.get("others")
         if others is None:
-            yield "the record has no data on other processes: whether the node was exclusive is unknown"
+            yield "the record has no data on other processes: it is unknown whether the node was exclusive"
             return
         when = f" during {result['testcase']}" if "testcase" in result else " during the soak" if result in soak else ""
         yield from (f"the node was not exclusive: {one}{when}" for one in unique(recorded_disturbances(others)))
         if others["shared"] and not any(one["kind"] == "context" for one in others.get("disturbances") or ()):
             why = "".join(f": {one}" for one in others["untold"][:1])
-            yield f"whether other processes used the devices is unknown{when}{why}"
+            yield f"it is unknown whether other processes used the devices{when}{why}"
 
 
 def unique(entries: Iterable[Disturbance]) -> list[str]:

@@ -175,7 +175,7 @@ def slow_class_findings(record: Mapping[str, Any], result: Result, matrix: Matri
         on, step = (f"{testcase} {name}", NEXT_OF_COLLECTIVE) if is_collective(result) else (on, "")
         cells = counted(matrix.matrix.classes[name].count, "cell")
         if best is not None and best < (1.0 if share.minimum else MIN_TYPICAL):
-            what = "the minimum that an operator accepts" if share.minimum else "typical"
+            what = "the minimum that an operator accepts" if share.minimum else "the typical value"
             text = f"{name}: the best cell reaches {100 * best:.0f} % of {what} ({share.value}: {share.source})"
             yield make_finding(on, "below typical", text, f"{cells}, one run", testcase, 1 - best, step)
         elif best is None and share.of_limit and share.of_limit[1] < MIN_LIMIT and is_single_pair(result):

@@ -297,7 +297,9 @@ def far_from_adapters(devices: Sequence[Mapping[str, Any]]) -> Iterator[Connecti
     if count < MIN_GPUS or len(unlike) > MAX_DIFFERENT * len(found):
         return
     for label in unlike:
-        text = f"{label}: its nearest network adapter is at {found[label]}, that of {count} GPUs at {usual}"
+        text = (
+            f"{label}: its nearest network adapter is at {found[label]}, the nearest adapter of {count} GPUs at {usual}"
+        )
         yield ConnectionDifference(label, "far adapter", text)
 
 

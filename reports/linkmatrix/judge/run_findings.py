@@ -92,7 +92,7 @@ def other_size(table: str, result: Result) -> str:
     size = result["size_bytes"]
     measured = "the size of the measurement is unknown" if size is None else f"the measurement used {units.size(size)}"
     wanted = units.size(table_size(table))
-    return f"the table '{table}' is for {wanted}, and {measured}: name another table, or measure with {wanted}"
+    return f"the table '{table}' is for {wanted}, but {measured}: name another table, or measure with {wanted}"
 
 
 def duplicate_devices(record: Mapping[str, Any]) -> Iterator[str]:
@@ -101,7 +101,7 @@ def duplicate_devices(record: Mapping[str, Any]) -> Iterator[str]:
     for device in record["devices"]:
         first = known.setdefault(device["uuid"] or device["label"], device["label"])
         if first != device["label"]:
-            both = f"{first} and {device['label']} are one device, {device['uuid']}"
+            both = f"{first} and {device['label']} are the same device, {device['uuid']}"
             yield f"{both}: the cells between them measure no link"
 
 
@@ -114,7 +114,7 @@ def sample_facts(result: Result, place: int) -> Iterator[Fact]:
     more = f"measure with --samples {LEAST_SAMPLES} or more"
     kinds = (
         (single, Verdict.INCOMPLETE, f"have a single sample: their noise is unknown; {more}"),
-        (too_few, Verdict.WARN, f"have too few samples for an interval, as few as {least}; {more}"),
+        (too_few, Verdict.WARN, f"have too few samples for an interval (fewest: {least}); {more}"),
     )
     for count, verdict, what in kinds:
         if count:
@@ -158,7 +158,7 @@ def missing_bisection_cells(result: Result) -> Iterator[str]:
     wanted = (rows // 2) * (rows - rows // 2)
     if applies < wanted:
         scheduled = f"only {applies} of {rows * columns} cells were scheduled"
-        yield f"{scheduled}: two halves need at least {wanted} between them"
+        yield f"{scheduled}, but at least {wanted} cells connect the two halves"
 
 
 def lost_endpoint_facts(record: Mapping[str, Any]) -> Iterator[tuple[Verdict, str]]:

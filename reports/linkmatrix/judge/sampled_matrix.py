@@ -55,8 +55,9 @@ def bottleneck_sentence(result: Mapping[str, Any]) -> str:
         "all endpoints send" if result["metric"] == "bidirectional" else "half of the endpoints send to the other half"
     )
     return (
-        f"{slower} of {count} pairs are slower while {load} than alone, by {100 * loss:.1f} %: a shared bottleneck,"
-        f" {ratio:.2f}:1 oversubscribed, its members are uncertain; congestion is no fault, so no endpoint is judged"
+        f"{slower} of {count} pairs are slower while {load} than alone, by {100 * loss:.1f} %: a shared bottleneck"
+        f" ({ratio:.2f}:1 oversubscribed); which pairs share the bottleneck is uncertain; congestion is no fault, so no"
+        " endpoint is judged"
     )
 
 
@@ -190,13 +191,13 @@ def slow_group_sentences(result: Mapping[str, Any]) -> Iterator[str]:
         slow = 100 * (1 - min(end.light_load for end in loads))
         if load == "all":
             yield (
-                f"{group} {direction} {lines:.1f} lines of traffic over its uplinks, other groups {usual:.1f}; few"
-                " pairs are fine: check for missing uplinks and for other traffic"
+                f"{group} {direction} the traffic of {lines:.1f} endpoints over its uplinks, other groups of"
+                f" {usual:.1f}; with few pairs, the uplinks are fine: check for missing uplinks and for other traffic"
             )
         else:
             yield (
                 f"{group} {direction} {slow:.1f} % slow over its uplinks, also with few pairs:"
-                " check the path: cables, ports, error rates"
+                " check cables, ports and error rates of the uplinks"
             )
     if len(found) > MOST_NAMED:
         yield f"and {counted(len(found) - MOST_NAMED, 'group')} more"
@@ -211,7 +212,7 @@ def oversubscription_sentence(result: Mapping[str, Any]) -> str:
         return ""
     return (
         f"groups are {pairs / usual:.2f}:1 oversubscribed, which is no fault: {pairs:.0f} endpoints of a group reach"
-        f" other groups with the bandwidth of {usual:.1f} lines"
+        f" other groups with the bandwidth of {usual:.1f} endpoints"
     )
 
 

@@ -64,7 +64,7 @@ def soak_facts(record: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
                 Verdict.FAIL,
                 (
                     f"{device['label']} computed wrong bits in {device['wrong']} of {device['products']} products"
-                    f" while it was heated{since}: it corrupts results without an error"
+                    f" while it was heated{since}: it corrupts results without reporting an error"
                 ),
                 None,
                 "computes wrong",
@@ -73,7 +73,7 @@ def soak_facts(record: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
         elif not device["products"]:
             yield Verdict.INCOMPLETE, f"{device['label']} was not heated: the soak did not test it"
     if not soak["heated"]:
-        yield Verdict.INCOMPLETE, "no device was heated: the soak tested none"
+        yield Verdict.INCOMPLETE, "no device was heated: the soak tested no device"
     failed = sorted((one for one in events if " is " in one["what"]), key=lambda one: not is_corrupt(one))
     if soak["failures"] and (failed or not computes_wrong(soak)):
         passes = "1 pass" if soak["passes"] == 1 else f"{soak['passes']} passes"

@@ -45,7 +45,7 @@ WAIT = "linkmatrix measure --wait-idle 600"
 #: The one step that follows a verdict, in every output; docs/verdicts.md has the same table. {who}: a process.
 NEXT_STEPS = {
     Verdict.PASS: "",
-    Verdict.WARN: "Watch it: linkmatrix history shows whether it gets worse.",
+    Verdict.WARN: "Run linkmatrix history to see whether the values get worse.",
     Verdict.NOT_JUDGED: f"Adopt references of this machine from six runs: {BASELINE}",
     Verdict.DISTURBED: f"Measure again without {{who}}, or wait for its end: {WAIT}",
     Verdict.INCOMPLETE: "Fix the run, then measure again.",

@@ -32,10 +32,10 @@ def lines(one: Finding, names: Names, seen: Deviations, layout: Layout) -> Itera
     supporting = [slow] if one.missing else [slow, f"{sigmas_text(one)} σ beyond noise"]
     against = []
     if one.agreeing < one.cells:
-        against.append(f"{units.counted(one.cells - one.agreeing, 'cell')} of it as fast as the rest")
+        against.append(f"{units.counted(one.cells - one.agreeing, 'cell')} as fast as the other cells")
     lacking = 0 if one.missing else int((own & ~np.isfinite(seen.deviation)).sum())
     if lacking:
-        against.append(f"{units.counted(lacking, 'cell')} of it without a value")
+        against.append(f"{units.counted(lacking, 'cell')} without a value")
     for words, cells in healthy_cells_nearby(one, layout):
         cells = cells & (layout.classes >= 0) & ~own
         count, fine = int(cells.sum()), int((cells & seen.fine).sum())

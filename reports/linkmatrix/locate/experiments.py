@@ -22,10 +22,10 @@ SAMPLES = "21"  # three times the usual number halves the interval of a median, 
 MAX_SUSPECTS, HEALTHY = 4, 2  # numbers of suspect and of healthy endpoints or nodes in an experiment
 INSIDE = "measure inside the node: a faulty device is slow there"
 EACH_ADAPTER = "measure each adapter alone: a slow adapter is at fault"
-ALL_DEVICES = "measure all devices: a device that is slow with a third device is at fault"
-THIRD_NODE = "measure with a third node: the node that is slow with it is at fault"
+ALL_DEVICES = "measure all devices: a device that is slow with other devices too is at fault"
+THIRD_NODE = "measure with a third node: the node that is slow with the third node is at fault"
 MORE_SAMPLES = "repeat the test with more samples: an endpoint that stays slow is at fault"
-AGAIN_ALONE = "measure the same again, alone: an endpoint that stays slow next to healthy endpoints is at fault"
+AGAIN_ALONE = "measure the same cells again, alone: an endpoint that stays slow next to healthy endpoints is at fault"
 LAUNCHED = ("mpi", "ipc")  # back ends that need a launcher
 #: Schedulers whose jobs take the option --nodelist.
 WITH_NODELIST = ("slurm", "squeue")

@@ -247,8 +247,8 @@ def unresolved_sentences(
     total = f"{int(slow.sum())} of {units.counted(len(slow), 'cell')}"
     if slow.sum() >= TOO_MANY * len(slow):
         yield (
-            f"{total} are slower than the fastest: a sampled matrix cannot attribute so many; measure the"
-            " full matrix, or the full matrix of some endpoints"
+            f"{total} are slower than the fastest: a sampled matrix cannot attribute so many slow cells;"
+            " measure the full matrix, or the full matrix of some endpoints"
         )
         return
     ends = CellEnds(
@@ -262,7 +262,7 @@ def unresolved_sentences(
             [one for one in named if one in unconfirmed], text, "it was not confirmed within --max-time"
         )
         others = [one for one in named if one not in unconfirmed]
-        yield from uncertain_sentence(others, text, f"chance may explain it where {total} are slow")
+        yield from uncertain_sentence(others, text, f"this can be chance if {total} are slow")
     slow = slow & ~ends.cells(found)
     count = ends.cell_counts(slow)
     alone = slow & (count[ends.senders] == 1) & (count[ends.receivers] == 1)
@@ -274,7 +274,7 @@ def unresolved_sentences(
         names = units.first(list(dict.fromkeys(labels[end % len(labels)] for end in worst)))
         cells = units.counted(int((slow & ~alone).sum()), "cell")
         them = AGAIN.format(it="them" if len(names) > 1 else "it")
-        yield f"{cells} slow, of {', '.join(names)}, slow with some peers and fine with other peers: {them}"
+        yield f"{', '.join(names)}: slow with some peers ({cells}) and fine with other peers: {them}"
 
 
 def uncertain_sentence(names: Sequence[str], text: str, why: str) -> Iterator[str]:

@@ -138,7 +138,7 @@ WORDS = {
     "rail_ends": Words("{all}cells over rail {who} are", "", "", "check the switch of this rail", "over rail {who}"),
     "class": Words("{all}{who} cells are", "", "", CLASS, "of {who}"),
 }
-WITHIN_TOLERANCE = ", inside their references, but by more than the noise of their link class"
+WITHIN_TOLERANCE = ", inside their references, but slower than noise explains"
 LOCAL_COPIES = Words("{who} copies within its own memory", "", "", ITSELF, "of {who}")
 
 

@@ -181,7 +181,8 @@ def sentence(one: Bottleneck, names: Names, unit: str, leaves_known: bool) -> st
     groups = [f"[{', '.join(units.first([names.nodes[node] for node in of], MAX_NODES))}]" for of in one.groups]
     text = (
         f"cells between these groups of nodes are {slowness(one.shift, unit)}, cells inside each group are fine:"
-        f" {' and '.join(units.first(groups, MAX_GROUPS))}: a shared bottleneck, its members are uncertain"
+        f" {' and '.join(units.first(groups, MAX_GROUPS))}: a shared bottleneck; which nodes share the"
+        " bottleneck is uncertain"
     )
     if one.again and 2 * one.fine >= one.again:
         text += f"; measured alone, {one.fine} of {one.again} are fine: congestion, which is no fault"

@@ -174,7 +174,7 @@ def check_times(result: Mapping[str, Any]) -> None:
         began, ended = (grids.numbers(result[key]) for key in ("began", "ended"))
         for r, c in np.argwhere(began > ended)[:1]:
             raise BadInput(
-                f"{name}: {rows[r]}->{columns[c]} began after {began[r, c]} s, and ended after {ended[r, c]} s"
+                f"{name}: {rows[r]}->{columns[c]} ended at {ended[r, c]} s, before it began at {began[r, c]} s"
             )
     if result["sampled"] is not None:
         counts = grids.numbers(result["samples"])
@@ -192,7 +192,7 @@ def check_short_samples(result: Mapping[str, Any]) -> None:
         return
     name, shape = f"{result['testcase']}.short_samples", (len(result["rows"]), len(result["columns"]))
     if short["passes"] and "cells" in result:
-        raise BadInput(f"{name}: a matrix whose cells are in a file has no passes")
+        raise BadInput(f"{name}: a matrix whose cells are in a file cannot have passes")
     times = [0.0]
     counts = np.zeros(shape, dtype=int)
     for number, one in enumerate(short["passes"]):
@@ -209,7 +209,7 @@ def check_short_samples(result: Mapping[str, Any]) -> None:
     known = ~np.isnan(grids.numbers(result["values"])) if short["passes"] else np.zeros(shape, dtype=bool)
     fewest = int(counts[known].min()) if known.any() else 0
     if fewest != short["fewest"]:
-        raise BadInput(f"{name}: 'fewest' is {short['fewest']}, and a cell has {fewest}")
+        raise BadInput(f"{name}: 'fewest' is {short['fewest']}, but a cell has {fewest} samples")
 
 
 def check_coverage(result: Mapping[str, Any]) -> None:

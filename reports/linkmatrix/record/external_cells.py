@@ -154,7 +154,7 @@ class CellFile:
                 start = header_end(file, self.endpoints)
                 size = file.seek(0, 2)
         except OSError as error:
-            raise BadInput(f"{self.path}, which has the cells, cannot be read: {error.strerror}: {REMEDY}") from None
+            raise BadInput(f"{self.path}, the file of the cells, cannot be read: {error.strerror}: {REMEDY}") from None
         except ValueError as error:
             raise BadInput(
                 f"{self.path} does not contain the cells of the record: {' '.join(str(error).split())[:200]}"
@@ -254,7 +254,7 @@ def header_end(file: BinaryIO, endpoints: int) -> int:
         raise ValueError(f"the version of its NumPy format is {version}, not (1, 0)")
     shape, by_column, dtype = np.lib.format.read_array_header_1_0(file)
     if dtype != CELL or by_column:
-        raise ValueError(f"its cells are {dtype}")
+        raise ValueError(f"its cells have the type {dtype}")
     if shape != (endpoints, endpoints):
-        raise ValueError(f"it is {shape}, and there are {endpoints} endpoints")
+        raise ValueError(f"its shape is {shape}, but the record has {endpoints} endpoints")
     return file.tell()

@@ -206,7 +206,7 @@ def check_schema(record: Any) -> None:
     if isinstance(version, str) and version != SCHEMA and LATER.fullmatch(version):
         raise LaterVersionError(version)
     if version == EARLIER:
-        raise BadInput(f"it is {version} of a development version, which this version does not read")
+        raise BadInput(f"its format is {version} of a development version, which this version cannot read")
     try:
         accepts()(thinned(record))
     except ValueError:

@@ -225,7 +225,9 @@ def reference(value: Any, where: str) -> Reference:
             raise BadInput(f"{where}: {problem} nor null")
     needed, side, kind = (upper, "an upper", "latency") if unit == "us" else (lower, "a lower", "bandwidth")
     if needed is None:
-        raise BadInput(f"{where}: a {kind} needs {side} tolerance, else no fault would fail: write {FORMAT}")
+        raise BadInput(
+            f"{where}: a {kind} needs {side} tolerance, because a fault could not be FAIL without it: write {FORMAT}"
+        )
     return Reference(float(expected), lower, upper, unit)
 
 

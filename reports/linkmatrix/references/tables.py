@@ -263,7 +263,8 @@ def refused_option(extra_opts: Iterable[str], check: str, size_variable: str) ->
         return ""
     settable = found[0] == SIZE and size_variable
     remedy = f"set the size with -S {check}.{size_variable}=SIZE" if settable else "leave it out"
-    return f"{found[0]} is refused in extra_opts, because the references describe another measurement: {remedy}"
+    why = "because the references are for measurements without this option"
+    return f"{found[0]} is refused in extra_opts, {why}: {remedy}"
 
 
 @functools.cache

@@ -203,5 +203,5 @@ def swap_sentence(result: SwapResult, kind: str) -> str:
         return f"neither the component nor the slot was at fault since the swap ({what}, {where})"
     missing = [f"{what} at {slot_name(result.new_slot)}"] if result.new_slot else []
     missing += [f"{kind} {result.new_component} at {where}"] if result.new_component else []
-    unknown = f"whether the component ({what}) or the slot ({where}) is at fault is not known yet"
+    unknown = f"it is not known yet whether the component ({what}) or the slot ({where}) is at fault"
     return f"{unknown}: measure {' and '.join(missing)}"

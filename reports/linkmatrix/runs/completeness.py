@@ -94,8 +94,8 @@ def manifest_lines(ran: EndedRun, verdict: Verdict) -> list[str]:
     if without and partial and ran.mode == ACCEPTANCE:
         count = sum(len(measured[partition]) for partition in without)
         lines.append(
-            f"{LESS}the manifest: this run measured only {units.counted(count, 'test case')}, and no manifest lists the"
-            f" test cases of {ran.mode} on {', '.join(without)}: run the mode once without a selection"
+            f"{LESS}the manifest: this run measured only {units.counted(count, 'test case')}; no manifest lists the"
+            f" test cases of {ran.mode} on {', '.join(without)}: run the mode once without options that select tests"
         )
     elif without and not partial and verdict <= Verdict.WARN:
         lines += write_manifests(ran, "the first that passed")

@@ -221,7 +221,7 @@ def compare_efficiencies(run: Run, published: Published, wanted: set[str]) -> tu
         large = [one for one in own if (body_count(one) or 0) > above]
         if not large:
             most = max(body_count(one) or 0 for one in own)
-            sizes = f"{most} bodies at most here, more than {above} there"
+            sizes = f"at most {most} bodies in this run, more than {above} in the published values"
             left_out.append(f"{series.testcase} efficiency: {sizes}: not comparable")
             continue
         lines += list(efficiency_lines(series, mean_efficiencies(large), [body_count(one) or 0 for one in large]))

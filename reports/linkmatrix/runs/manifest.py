@@ -108,7 +108,7 @@ def shortfall(mode: str, manifest: Manifest, measured: Cases) -> list[str]:
     if missing:
         count = len(manifest.cases)
         found.append(
-            f"{count - len(missing)} of {count} test cases of {where} were measured, not {listed(missing)}:"
+            f"{count - len(missing)} of {count} test cases of {where} were measured, without {listed(missing)}:"
             " measure all, or write a new manifest: --manifest REASON"
         )
     found += [

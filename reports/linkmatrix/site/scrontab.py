@@ -33,8 +33,8 @@ def partition(wanted: str | None, measured: Iterable[Mapping[str, Any]], answer:
     free = [one for name, one in every.items() if not one.closed and of_each[name] and not of_each[name] & taken]
     if not free:
         raise BadInput(
-            "each partition that takes jobs has nodes that the run measures, and scrontab's job would occupy a core"
-            f" of one: {INSTEAD}"
+            "every partition that takes jobs has nodes that the run measures. The scrontab job would occupy a core of"
+            f" such a node: {INSTEAD}"
         )
     return max(free, key=lambda one: float("inf") if one.limit is None else one.limit)
 

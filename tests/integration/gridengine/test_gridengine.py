@@ -60,7 +60,7 @@ def test_ranks_have_cores_of_their_own(login):
 def test_ranks_that_one_host_got_instead_of_two_are_found_out(login):
     """As a parallel environment does whose rule is $pe_slots, and so this one's."""
     run = login("-r", "-n", "crossnode_sweep.*rank_to_rank_bandwidth", "-S", "crossnode_sweep.sizes=1KiB:4KiB:4")
-    assert "1 ranks should run on each of 2 nodes, there were 2 on lmxge" in failed_because(run)
+    assert "1 ranks should run on each of 2 nodes, but these ran: 2 on lmxge" in failed_because(run)
 
 
 def test_an_unknown_queue_is_refused_in_the_words_of_grid_engine(login):

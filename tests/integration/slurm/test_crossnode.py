@@ -149,7 +149,7 @@ def test_all_nodes_are_skipped_with_the_reason_where_only_one_of_several_takes_j
     run = all_nodes_without("lmx[2-3]", login, slurm)
     assert run.code == 0, run.output
     assert only(run)["result"] == "skip"
-    why = "slurm-example:cpu has 1 of 3 nodes that accept jobs now"
+    why = "slurm-example:cpu has 3 nodes, but jobs can start on only 1 of them now"
     assert why in run.output
     assert only(run)["skipped"] == why  # ReFrame's report has no reason of its own
     (one,) = judged(run)
