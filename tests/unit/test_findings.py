@@ -189,4 +189,4 @@ def test_a_finding_is_on_the_screen_and_changes_no_exit_code(tmp_path, capsys, m
     out = capsys.readouterr().out
     matrices, answer = out[: out.rindex("test cases: ")], out[out.rindex("test cases: ") :]
     assert "80 % of typical, 71 % of the limit" in matrices and "NOT JUDGED" in answer
-    assert answer.index("80 % of typical") < answer.index("Everything was measured")
+    assert answer.index("80 % of the typical value") < answer.index("Everything was measured")
