@@ -167,4 +167,4 @@ def test_pairs_of_ranks_have_every_size_in_one_job_and_more_than_there_are_ranks
         record = record_of(check)
         assert [(one["size_bytes"], one["pairs"]) for one in record["results"]] == [(1, 1), (64, 1), (4096, 1)]
         assert sorted(device["node"] for device in record["devices"]) == ["lmx1", "lmx1", "lmx2", "lmx2"]
-    assert run.output.count("has 2 ranks per node, and 4 pairs need 4: set -S crossnode_pairs.ranks=4") >= 1
+    assert run.output.count("has 2 ranks per node, but 4 pairs need 4 ranks: set -S crossnode_pairs.ranks=4") >= 1
