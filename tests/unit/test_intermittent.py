@@ -326,3 +326,10 @@ def test_a_cell_that_the_operating_system_delays_is_warn_at_most(
     slow = intermittent.find_slow_samples(content, result)
     assert slow.found[0, 1] and slow.found.sum() == 1
     assert bool(slow.fails[0, 1]) is (verdict is Verdict.FAIL)
+
+
+def test_a_run_without_enough_samples_states_that_it_finds_nothing(make_record):
+    content = with_samples(make_record(), [396.0] * 7)
+    content["backend"] = "host"
+    (sentence,) = intermittent.detection_power([(content, content["results"][0])])
+    assert "cannot find a link that loses 50 %" in sentence and "0.0 %" not in sentence

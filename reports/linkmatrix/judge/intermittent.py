@@ -27,6 +27,7 @@ An intermittent cell is WARN instead of FAIL if one of these is true, because th
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -294,19 +295,12 @@ def detection_power(results: Iterable[tuple[Mapping[str, Any], Result]]) -> list
             found = ordinary_power(prior, cells, int(counts[counts > 0].min()))
         verdict = "FAIL" if passes and not delayed_by_host(record, result).all() else "WARN"
         worst[prior.links, verdict] = min(found, worst.get((prior.links, verdict), 1.0))
-    shares = ", ".join(
-        f"{100 * found:.1f} % ({links}, {verdict})" for (links, verdict), found in sorted(worst.items(), key=by_power)
-    )
+    by_power = sorted(worst.items(), key=operator.itemgetter(1), reverse=True)
+    shares = [f"{100 * found:.1f} % ({links}, {verdict})" for (links, verdict), found in by_power if found >= 0.0005]
     fault = f"a link that loses 50 % in {100 * EXAMPLE:.0f} % of its samples"
-    lines = [f"Intermittent links: a run finds {fault} with a probability of {shares}."] if worst else []
-    return lines + (
-        [f"The short samples of {counted(noisy, 'cell')} are too noisy to show a loss of 50 %."] if noisy else []
-    )
-
-
-def by_power(worst: tuple[tuple[str, str], float]) -> float:
-    """The sort key that puts the kind of links with the largest probability first."""
-    return -worst[1]
+    finds = f"a run finds {fault} with a probability of {', '.join(shares)}" if shares else f"a run cannot find {fault}"
+    noise = f"The short samples of {counted(noisy, 'cell')} are too noisy to show a loss of 50 %."
+    return [f"Intermittent links: {finds}."] * bool(worst) + [noise] * bool(noisy)
 
 
 def too_noisy(result: Result) -> int:
