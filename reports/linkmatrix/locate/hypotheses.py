@@ -4,8 +4,7 @@ The deviation x of a cell is the logarithm of measured / expected value, in unit
 deviation is slow; latencies have the opposite sign.
 
 A hypothesis, such as "the egress of gpu3", is a set of n cells that are all slow by the same factor. Its evidence is
-the gain in log likelihood over "no fault": (Σx)² / 2n. A set with additional healthy cells has less evidence. A subset
-of the slow cells has less evidence too.
+the gain in log likelihood over "no fault": (Σx)² / 2n. A set with more healthy cells, or fewer slow cells, has less.
 
 1. Take the hypothesis with the most evidence. The evidence must exceed chance, the deviation must exceed the limit, and
    three quarters of the cells must be slow.
@@ -13,8 +12,7 @@ of the slow cells has less evidence too.
 3. Remove the explained cells, and repeat.
 
 If the noise of a link class is known, the limit of several cells is lower than the limit of one cell (`deviations`).
-The evidence of all hypotheses of a kind is computed by sums over groups of cells (np.bincount). A matrix of 1,024
-endpoints takes about a second.
+The evidence of all hypotheses of a kind is computed by sums over groups of cells (np.bincount).
 """
 
 from __future__ import annotations
