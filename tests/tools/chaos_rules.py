@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from chaos_place import Place, Run, kill, wait_until
 
 PASSED = 0
-#: SIGTERM ends `linkmatrix run` at once before ReFrame starts and after its end.
+#: SIGTERM kills `linkmatrix run` before ReFrame starts and after ReFrame ends.
 KILLING = (signal.SIGKILL, signal.SIGXCPU, signal.SIGTERM)
 #: The exit codes of `linkmatrix run`, and the codes of a killed process from the shell or the kernel.
 CODES = {PASSED, 1, 3, 4, *(number for one in KILLING for number in (128 + one, -one))}

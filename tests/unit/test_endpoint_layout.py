@@ -154,8 +154,9 @@ def place(node, more):
 
 @pytest.fixture
 def said(make_record):
-    """A function that returns what is said of 4 GPUs on each of 4 nodes, each with a NIC beside it, while mlx5_0 alone
-    carried all (UCX_NET_DEVICES=mlx5_0:1): some of the devices are 30 % slow between nodes.
+    """A function that returns the diagnosis of 4 nodes with 4 GPUs and 4 adapters each.
+
+    Some GPUs are 30 % slow between nodes. Only mlx5_0 carried data (UCX_NET_DEVICES=mlx5_0:1).
     """
 
     def say(slow):

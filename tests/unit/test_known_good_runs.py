@@ -28,7 +28,7 @@ def test_an_undisturbed_pass_makes_a_node_good(good):
     ids=["another GPU", "another driver"],
 )
 def test_a_node_is_not_known_good_by_the_pass_of_another_gpu_or_driver(good, change):
-    """The new one was only ever measured beside a hog: nobody knows whether it is good."""
+    """The only run with the new GPU or driver was disturbed by another process."""
     good.add(5)
     good.add(1, SLOW, lambda content: (change(content), disturbed(content)), "fail")
     assert good() == []

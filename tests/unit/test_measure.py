@@ -104,7 +104,7 @@ def test_a_full_disk_starts_nothing(machine, monkeypatch, linkmatrix):
     assert not (machine.folder / "command.txt").exists()
 
 
-def test_a_disk_that_fills_up_meanwhile_is_one_sentence_and_incomplete(machine, monkeypatch, linkmatrix):
+def test_a_disk_that_fills_up_during_the_run_is_one_sentence_and_incomplete(machine, monkeypatch, linkmatrix):
     machine.prepare("pass")
     monkeypatch.setenv("RFM_TIMESTAMP_DIRS", "played")
     (machine.folder / "reports").mkdir()

@@ -120,10 +120,12 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
     block = Block(first) if first.fits_memory else first.part(chosen, range(len(first.columns))).whole
     classes = np.array(first.class_names)[block.classes]
     values = np.empty((len(samples), *classes.shape))
+    of_runs = []
     for run, sample in enumerate(samples):
-        values[run] = measured_values(from_result(sample.result), chosen)
+        matrix = from_result(sample.result)  # only one matrix is in memory
+        values[run] = measured_values(matrix, chosen)
+        of_runs.append(matrix.classes)
     found = noise.spread(values, classes)
-    of_runs = [from_result(sample.result).classes for sample in samples]
     applies = np.isfinite(found.centre)
     cells = int(applies.sum()) if first.fits_memory else sum(summary.count for summary in first.classes.values())
     if not cells:

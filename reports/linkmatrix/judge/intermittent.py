@@ -299,8 +299,10 @@ def detection_power(results: Iterable[tuple[Mapping[str, Any], Result]]) -> list
     shares = [f"{100 * found:.1f} % ({links}, {verdict})" for (links, verdict), found in by_power if found >= 0.0005]
     fault = f"a link that loses 50 % in {100 * EXAMPLE:.0f} % of its samples"
     finds = f"a run finds {fault} with a probability of {', '.join(shares)}" if shares else f"a run cannot find {fault}"
-    noise = f"The short samples of {counted(noisy, 'cell')} are too noisy to show a loss of 50 %."
-    return [f"Intermittent links: {finds}."] * bool(worst) + [noise] * bool(noisy)
+    lines = [f"Intermittent links: {finds}."] if worst else []
+    if noisy:
+        lines.append(f"The short samples of {counted(noisy, 'cell')} are too noisy to show a loss of 50 %.")
+    return lines
 
 
 def too_noisy(result: Result) -> int:

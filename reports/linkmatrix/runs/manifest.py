@@ -1,6 +1,6 @@
 """Manifests: the test cases that a mode of `linkmatrix run` must measure on a partition (config/manifests/*.json).
 
-* Without a manifest, nobody would notice a missing test case. For example, an update may remove one-sided MPI.
+* Without a manifest, a run would hide a missing test case. For example, an update may remove one-sided MPI.
 * The first complete run of a mode that passes writes the manifest. Later, only `run --manifest REASON` changes the
   manifest. The file lists the reason of each change.
 * A test case may be skipped (one GPU, no peer access) only if it was also skipped when the manifest was written.

@@ -35,8 +35,8 @@ def search_path() -> str:
 def program(name: str) -> str | None:
     """The absolute path of a program on $PATH or in this virtual environment; None if the program does not exist."""
     found = shutil.which(name)
-    beside = (os.path.join(folder, name) for folder in environment_folders())
-    found = found or next((path for path in beside if os.access(path, os.X_OK)), None)
+    paths = (os.path.join(folder, name) for folder in environment_folders())
+    found = found or next((path for path in paths if os.access(path, os.X_OK)), None)
     return os.path.abspath(found) if found else None
 
 
