@@ -92,7 +92,7 @@ void Failures::raise() const {
 }
 
 void await_all(std::vector<Awaited> events, Deadline deadline, Failures& failures,
-               const std::function<void()>& meanwhile) {
+               const std::function<void()>& between_polls) {
   std::optional<Clock::time_point> given_up;
   for (;;) {
     std::vector<Awaited> open;
@@ -112,7 +112,7 @@ void await_all(std::vector<Awaited> events, Deadline deadline, Failures& failure
       for (const Awaited& awaited : open) failures.hung(awaited.copy, awaited.on);
       return;
     }
-    if (!given_up) meanwhile();
+    if (!given_up) between_polls();
     std::this_thread::yield();
     std::swap(events, open);
   }

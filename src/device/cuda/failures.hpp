@@ -87,10 +87,11 @@ struct Awaited {
   cudaEvent_t event;
 };
 
-/// Polls all events until each has happened or failed, and calls `meanwhile` between polls. After the deadline, copies
-/// that end within settle_time are late; the devices of the others hang. Adds failures to `failures`.
+/// Polls all events until each has happened or failed, and calls `between_polls` between polls. After the deadline,
+/// copies that end within settle_time are late; the devices of the others hang. Adds failures to `failures`.
 void await_all(
-    std::vector<Awaited> events, Deadline deadline, Failures& failures, const std::function<void()>& meanwhile = [] {});
+    std::vector<Awaited> events, Deadline deadline, Failures& failures,
+    const std::function<void()>& between_polls = [] {});
 
 /// Runs copies behind a gate (Timing::gate). The gate opens when all streams wait at it, which is the common start.
 /// CUDA events time the copies. For copies that the driver does not stage (CopyWork::staged). Throws CopiesFailed.
