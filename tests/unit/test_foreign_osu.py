@@ -119,3 +119,11 @@ def test_a_line_of_a_size_that_is_not_whole_is_not_believed_and_said(line):
 def test_the_last_line_of_a_text_may_be_cut_off_in_its_number():
     assert [table.size_bytes for table in only(LATENCY.rstrip("\n")).tables] == [0]
     assert only(LATENCY + "\n# something else\n12 monkeys\n").faults == []
+
+
+@pytest.mark.parametrize("between", ["", "[n1:7] UCX WARN transport error", "# Datatype: MPI_CHAR.", "4.5 of 8"])
+def test_rows_below_a_foreign_line_are_a_fault_and_not_silently_lost(between):
+    run = only(f"{LATENCY}{between}\n8                       0.95\n16                      0.99\n")
+    assert [table.size_bytes for table in run.tables] == [0, 4]
+    row = "'8                       0.95' is a row without the head of its table: the row is ignored"
+    assert run.faults == [f"line 6: {row}"]

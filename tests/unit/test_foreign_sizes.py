@@ -295,3 +295,12 @@ def test_a_latency_of_rdma_lies_between_its_ends_under_its_own_head(row, believe
 def test_megabytes_of_rdma_are_those_of_two_to_the_twentieth():
     (small, _) = only(RDMA.replace("Gb/sec", "MB/sec")).tables
     assert small.cells == {("mlx5_2", "peer"): pytest.approx(0.056 * 2**20 / 1e9)}
+
+
+@pytest.mark.parametrize("between", ["", "[n1:7] UCX WARN transport error", "# a comment"])
+def test_rows_of_perftest_below_a_foreign_line_are_a_fault_and_not_silently_lost(between):
+    place = RDMA.index(" 8388608 ")
+    run = only(f"{RDMA[:place]}{between}\n{RDMA[place:]}")
+    assert run.tables == [rdma(2, 0.007, 0.008, 4)]
+    row = "'8388608    5000             98.00              97.60        ' is a row without the head of its table"
+    assert run.faults == [f"line 6: {row}: the row is ignored"]

@@ -83,6 +83,8 @@ def sizes(reading: Reading, match: re.Match[str]) -> None:
         reading.add_problem(f"line {found[0].line}: sizes are repeated: {COPIES}")
     if found and reading.at < len(reading.lines) and ROW_LIKE.match(reading.line()):
         reading.add_incomplete_row()
+    else:
+        reading.report_rows_below(ROW, TITLE)
     reading.command = None  # a later table belongs to another command
 
 

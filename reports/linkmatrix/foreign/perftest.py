@@ -17,6 +17,7 @@ WORDS = {"RDMA_Write": "write", "RDMA_Read": "read", "Send": "send"}
 TO_GB = {"Gb/sec": 1 / 8, "MB/sec": 0x100000 / 1e9, "MiB/sec": 0x100000 / 1e9}
 NUMBER = re.compile(r"\d+\.\d+")
 DURATION = re.compile(r"^ #bytes\s+#iterations\s+t_avg\[usec\]\s+tps average")  # a latency test with -D
+ROW = re.compile(r"^ \d+ +\d+ +\d+\.\d+\s")
 COLUMN = re.compile(r"(?:BW |MsgRate (?=P)|tps |[\d.]+% )?\S+")  # "BW peak[Gb/sec]" is one column
 ROUNDING = 0.01  # of printed bandwidths, in their unit
 CUDA = re.compile(r"--use_cuda(?:=|\s)")
@@ -67,6 +68,7 @@ def rows(reading: Reading, match: re.Match[str]) -> None:
         table = table_of(test, nic, size, value * scale, peak * scale, line, memory, latency, average)
         reading.add(PROGRAM, table)
         reading.at += 1
+    reading.report_rows_below(ROW, TITLE)
     reading.command = None
     reading.end_run()
 

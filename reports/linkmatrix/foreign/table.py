@@ -259,6 +259,21 @@ class Reading:
         fault = f"line {self.at + 1}: '{self.line().strip()[:60]}' is an incomplete row: the row is ignored"
         tables[-1] = replace(tables[-1], faults=(*tables[-1].faults, fault))
 
+    def report_rows_below(self, row: re.Pattern[str], head: re.Pattern[str]) -> None:
+        """Report the first row between the reading position and the next head line.
+
+        Other lines, such as a warning of the launcher, separate such a row from its table.
+        row, head: the patterns of a row and of a head line.
+        """
+        for number, line in enumerate(self.lines[self.at :], start=self.at + 1):
+            if head.match(line):
+                return
+            if row.match(line):
+                self.add_problem(
+                    f"line {number}: '{line.strip()[:60]}' is a row without the head of its table: the row is ignored"
+                )
+                return
+
     def add_topology(self, program: str, topology: Topology) -> None:
         """Add a topology to the current run. Later runs in the text use the same link classes."""
         before = self.current.topology if self._open else None
