@@ -128,7 +128,7 @@ class session_test(Member, special=True):
     def conclude(self, reasons, record=None, references=None):
         """Judges the test and stores the verdict. Raises SanityError for FAIL, DISTURBED and INCOMPLETE.
 
-        If values outside their references are the only cause of a FAIL, the method raises no error. ReFrame then fails
+        If values outside their tolerances are the only cause of a FAIL, the method raises no error. ReFrame then fails
         the test in its performance stage.
 
         reasons: the reasons against PASS that this check found, as `Reason`.

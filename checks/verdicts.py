@@ -39,7 +39,7 @@ def copy_record(stage, folder):
 
 
 def is_reference_failure(found, record, figures):
-    """Whether cells outside their references are the only cause of a FAIL, and `figures` contain all of these cells.
+    """Whether cells outside their tolerances are the only cause of a FAIL, and `figures` contain all of these cells.
 
     ReFrame then fails the test in its performance stage.
     figures: {name: `Figure`}.

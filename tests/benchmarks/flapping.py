@@ -2,7 +2,7 @@
 
 One cell of four GPUs has the fault of each line. The 12 cells are judged three times: as if nothing read single samples
 (before), with the ordinary samples, seven or more (quick), and with short samples too (acceptance). The noise of
-samples is lognormal with σ of 0.15 %. A cell outside its reference is measured three times more, and its second-worst
+samples is lognormal with σ of 0.15 %. A cell outside its tolerance is measured three times more, and its second-worst
 median counts, as in the programs. Passes of short samples are taken between the rounds, as in the programs. The length
 of a phase is a multiple of the time of the matrix. RUNS of each line, by default 200. In the repository's folder:
 `python -m tests.benchmarks.flapping`.

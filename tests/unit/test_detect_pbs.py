@@ -62,7 +62,7 @@ def test_jobs_reach_a_queue_of_pbs_through_its_routing_queue(routes, access, clo
     ("limits", "closed", "note"),
     [
         ("resources_min.nodect = 2", False, "jobs of one node need another partition"),
-        ("resources_min.nodect = 3", True, "a job needs 3 nodes or more (resources_min.nodect), and may have 2"),
+        ("resources_min.nodect = 3", True, "(resources_min.nodect), but may have at most 2"),
         ("resources_min.nodect = 1", False, ""),
     ],
 )

@@ -230,7 +230,7 @@ def test_a_partition_without_jobs_of_one_node_says_so(fewest):
 @pytest.mark.parametrize(("most", "fewest", "can"), [("2", 4, 2), ("UNLIMITED", 4, 3), ("3", 4, 3)])
 def test_a_partition_whose_least_job_is_larger_than_its_largest_is_closed(most, fewest, can):
     one, text = awkward(most=f"{most} MinNodes={fewest}")
-    assert one.closed and f"a job needs 4 nodes or more (MinNodes), and may have {can}: no job starts" in text
+    assert one.closed and f"a job needs 4 nodes or more (MinNodes), but may have at most {can}: no job starts" in text
     assert not awkward(most=f"{most} MinNodes={can}")[0].closed
 
 

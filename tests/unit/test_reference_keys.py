@@ -264,7 +264,7 @@ def test_collectives_have_the_references_of_the_check_that_measures_the_same(mak
 
 def test_what_nobody_asked_for_is_the_usual():
     assert keys.measured_variant({}) == keys.measured_variant({"asked_by": None}) == ""
-    assert keys.asking_check({"asked_by": "node_sweep"}) == keys.asking_check({}) == ""
+    assert keys.requesting_check({"asked_by": "node_sweep"}) == keys.requesting_check({}) == ""
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def test_a_pass_that_no_reference_is_needed_for_is_not_said_to_be_as_they_say(ju
     assert judging.overall(judged) is Verdict.PASS
     assert Analysis(None, judged, Verdict.PASS).assessment[0].endswith("no cell needs a reference.")
     _, judged = judged_run(make_record(), reference="hgx")
-    assert Analysis(None, judged, Verdict.PASS).assessment[0].endswith("all cells are inside their references.")
+    assert Analysis(None, judged, Verdict.PASS).assessment[0].endswith("all cells are within their tolerances.")
 
 
 @pytest.mark.parametrize("reference", ["hgx", None])

@@ -63,7 +63,7 @@ def test_one_that_comes_and_goes_begins_to_be_cleared_anew_and_is_counted(after)
     said = one.sentence(3)
     assert said.startswith(
         "gpu3 of node001 is flagged since 2026-11-01 01:50 (in 2 of 5 runs; 1 of 3 clean runs of"
-        " device_to_device_memcpy_write_ce NV18 since)"
+        " device_to_device_memcpy_write_ce NV18 so far)"
     )
     assert "gpu3 sends" in said
 

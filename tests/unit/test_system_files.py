@@ -91,7 +91,7 @@ def test_the_system_that_is_named_is_known_before_the_files_are_read(monkeypatch
     monkeypatch.delenv("RFM_SYSTEM", raising=False)
     if variable:
         monkeypatch.setenv("RFM_SYSTEM", variable)
-    assert system_files.named_place(words) == name
+    assert system_files.system_option(words) == name
 
 
 def test_a_later_folder_replaces_a_file_and_generic_comes_last_or_not_at_all(tmp_path):

@@ -136,7 +136,7 @@ def test_what_reframe_did_not_run_to_its_end_has_incomplete(judged_run, make_rec
 def test_all_within_the_references_passes(judged_run, make_record):
     text, verdict = shown(judged_run(make_record(), reference="hgx", result="pass"))
     assert verdict is Verdict.PASS
-    assert "inside their references" in " ".join(text.split())
+    assert "within their tolerances" in " ".join(text.split())
 
 
 def test_a_record_of_another_test_case_is_incomplete(judged_run, make_record):

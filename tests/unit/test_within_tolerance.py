@@ -19,7 +19,7 @@ from linkmatrix.runs import judging, suspects, testcases
 from linkmatrix.show import machine
 from linkmatrix.show.analysis import Analysis
 
-ALLOWED = "inside their references, but slower than noise explains"
+ALLOWED = "within their tolerances, but slower than noise explains"
 LINK = [(("link", 1, 10),)]
 
 

@@ -32,7 +32,7 @@ class Sample(NamedTuple):
     * record: the record of the run
     * result: an entry of the record's `results`
     * table: the name of the table of references that the partition names
-    * variant: the variant words of the name of a table, such as "@all@device" (see references.keys)
+    * variant: how the measurement differs from the usual measurement, such as "@all@device" (see references.keys)
     """
 
     source: str

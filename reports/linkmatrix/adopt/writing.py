@@ -234,10 +234,10 @@ def write(file: Path, text: str, changes: dict[tuple[str, str, str], tuple[Propo
         written = with_pair_rows(known.table(table, testcase), proposal, classes)
         new = (*proposal.groups.items(), *proposal.moved.items())
         if any(not set(groups) <= set(classes.groups.get(name, ())) for name, groups in new):
-            raise BadInput(f"{file}: {table}, {CLASSES} was not read back as written: the file is unchanged")
+            raise BadInput(f"{file}: {table}, {CLASSES} cannot be written correctly: the file is unchanged")
         for change in found:
             wanted = change.present if change.kind == "kept" else change.proposed
             if written.get(change.variable) != wanted:
                 where = f"{file}: {table}, {testcase}, {change.variable}"
-                raise BadInput(f"{where} was not read back as written: the file is unchanged")
+                raise BadInput(f"{where} cannot be written correctly: the file is unchanged")
     write_whole(file, text.encode())

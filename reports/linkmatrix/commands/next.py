@@ -202,7 +202,7 @@ def plan_lines(covered: Any, jobs: Sequence[Any], budget: float) -> Iterator[str
         if found:
             yield (
                 f"  {units.counted(len(found), what)}, {span.seconds:.0f} s each: 90 % of"
-                f" {units.counted(span.runs, 'stored run')} took no longer, without the time to start a job"
+                f" {units.counted(span.runs, 'stored run')} took at most as long, not counting the time to start a job"
             )
     reasons = [f"{', '.join(job.nodes)}: {job.why}" for job in jobs if job.why]
     yield from (f"  {reason}" for reason in units.first(reasons, MOST_NAMED))

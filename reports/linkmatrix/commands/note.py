@@ -48,7 +48,7 @@ def run_note(options: argparse.Namespace) -> int:
     say(note.sentence())
     for place in unknown_slots(note):
         named = slot_name(place)
-        say(f"note: no stored run contains {named}: if the name is wrong, note it again with the right one")
+        say(f"note: no stored run contains {named}: if the name is wrong, run `note` again with the correct name")
     return 0
 
 

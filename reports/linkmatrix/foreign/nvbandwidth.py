@@ -198,7 +198,7 @@ def missing_status_by_version(release: str) -> str:
 
 
 def rows_of(reading: Reading, line: int, name: str) -> Grid:
-    """Read the line of columns and the rows below a head line. Raises BadInput if the columns are missing."""
+    """Read the table below a title: the column numbers and the rows. Raises BadInput without column numbers."""
     if HEAD.match(reading.line()):
         reading.add_problem(f"line {line + 1}: the head of a table is repeated: {COPIES}")
     reading.skip(HEAD)

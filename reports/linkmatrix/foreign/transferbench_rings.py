@@ -38,7 +38,7 @@ def row_words(line: str) -> list[str] | None:
 
 
 def rings(reading: Reading, _: re.Match[str]) -> None:
-    """Read the head line, the settings, the three lines of columns, and one row per rank."""
+    """Read a table of rings: its title, the settings, three lines of column labels, and one row per rank."""
     line, begin = reading.at + 1, reading.at + 1
     reading.at += 1
     reading.skip(FILLER)

@@ -176,11 +176,12 @@ def first_of_bursts(slow: np.ndarray) -> np.ndarray:
 
 
 def common_cause(found: np.ndarray, known: np.ndarray, slow: np.ndarray) -> tuple[str, bool]:
-    """(a clause about a common cause, whether no device or pair is flagged because of this cause).
+    """(a clause about a common cause, whether the cause prevents flags of devices and pairs).
 
     The clause is "" unless most cells are intermittent.
 
-    found, known: True for intermittent cells, and for measured cells; rows × columns.
+    found: True for intermittent cells; rows × columns.
+    known: True for measured cells; rows × columns.
     slow: True for slow passes; passes × rows × columns.
     """
     number, cells, several = int(found.sum()), int(known.sum()), max(found.shape) >= MIN_DEVICES

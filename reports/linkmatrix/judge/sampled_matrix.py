@@ -113,6 +113,9 @@ class GroupLoad(NamedTuple):
 def group_loads(matchings: Mapping[str, Any], is_bidirectional: bool) -> tuple[list[GroupLoad], float, float]:
     """(load of each group and direction, median number of lines, median number of concurrent pairs).
 
+    A line is the bandwidth of one pair while few pairs exchange data. The number of lines is the traffic of a group,
+    divided by the bandwidth of one line.
+
     matchings: `matchings` of a result.
     is_bidirectional: whether a cell is the sum of both directions.
     """

@@ -28,16 +28,16 @@ class Verdict(IntEnum):
 WORDS = {verdict: verdict.name.replace("_", " ") for verdict in Verdict}
 BY_WORD = {word: verdict for verdict, word in WORDS.items()}
 MEANINGS = {
-    Verdict.PASS: "measured, data verified, inside the reference",
+    Verdict.PASS: "measured, data verified, within the tolerance of the reference",
     Verdict.WARN: (
-        "inside the reference, but the median is uncertain, some samples are slow, or the cell is slower than its"
+        "within the tolerance, but the median is uncertain, some samples are slow, or the cell is slower than its"
         " link class"
     ),
     Verdict.NOT_JUDGED: "measured and verified, but there is no valid reference to compare with",
     Verdict.DISTURBED: "another process used the node, and a cell is slow or intermittent",
-    Verdict.INCOMPLETE: "the run began, and a cell, table, reference, test or rank is missing",
+    Verdict.INCOMPLETE: "the run began, and a cell, a reference, a table of references, a test or a rank is missing",
     Verdict.FAIL: (
-        "value outside its reference, wrong data, intermittent link, impossible value, changed path, or lost endpoint"
+        "value outside its tolerance, wrong data, intermittent link, impossible value, changed path, or lost endpoint"
     ),
 }
 BASELINE = "linkmatrix baseline"

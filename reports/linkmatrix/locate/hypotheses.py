@@ -219,7 +219,7 @@ class Evidence:
         return Explanation(found, unconfirmed, unexplained)
 
     def is_unconfirmed(self, one: Explained) -> bool:
-        """Whether the finding is a single cell that was measured only once, or that may be slow again by chance."""
+        """Whether the finding is a single cell that was not remeasured, or whose slow remeasurements may be chance."""
         finding, cells = one
         is_single = bool((cells & self.measured_once).any())
         return finding.cells == 1 and (is_single or self.expected_by_chance(math.log1p(finding.shift)) > MAX_CHANCE)

@@ -224,7 +224,7 @@ def counted_adapters(result: Result) -> dict[str, set[str]]:
 
 
 def counter_names(name: str, ports: Sequence[Mapping[str, Any]]) -> set[str]:
-    """The names of an adapter's counters: its ports, interfaces and bond."""
+    """The names that byte counters use for an adapter: the adapter, its ports, interfaces and bond."""
     numbers = {f"{name}:{port['place'].get('port', '1')}" for port in ports}
     interfaces = (interface for port in ports for interface in port.get("interfaces", []))
     return {name, *numbers, *(word for one in interfaces for word in (one.get("name"), one.get("bond")) if word)}

@@ -138,7 +138,7 @@ WORDS = {
     "rail_ends": Words("{all}cells over rail {who} are", "", "", "check the switch of this rail", "over rail {who}"),
     "class": Words("{all}{who} cells are", "", "", CLASS, "of {who}"),
 }
-WITHIN_TOLERANCE = ", inside their references, but slower than noise explains"
+WITHIN_TOLERANCE = ", within their tolerances, but slower than noise explains"
 LOCAL_COPIES = Words("{who} copies within its own memory", "", "", ITSELF, "of {who}")
 
 
@@ -218,7 +218,9 @@ def sentence(
     text += f" ({one.agreeing} of {units.counted(one.cells, 'cell')})"
     if one.unconfirmed:
         why = (
-            "slow again alone, but among so many disturbed cells this can be chance" if one.slow_alone else "seen once"
+            "slow again when measured alone, but with so many disturbed cells this can be chance"
+            if one.slow_alone
+            else "seen once"
         )
         return f"{text}, {why}: measure it again, alone, before you check a component" + evidence(who, content)
     text += WITHIN_TOLERANCE if one.within_tolerance else ""

@@ -60,8 +60,8 @@ def table_size(table: str) -> int | None:
     return None
 
 
-def asking_check(record: Mapping[str, Any]) -> str:
-    """The name of the check that requested a record; "" if no check did, or if the check is in BORROWING_CHECKS."""
+def requesting_check(record: Mapping[str, Any]) -> str:
+    """The check that requested a record; "" for no check, or for a check that uses the references of other checks."""
     asked = str(record.get("asked_by") or "").partition(" ")[0]
     return "" if asked in BORROWING_CHECKS else asked
 
@@ -71,7 +71,7 @@ def measuring_check(record: Mapping[str, Any], result: Mapping[str, Any]) -> str
 
     Without such a check: the name of the check that measures the same.
     """
-    asked = asking_check(record)
+    asked = requesting_check(record)
     if asked:
         return asked
     if is_simulation(result):

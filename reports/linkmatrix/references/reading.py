@@ -172,7 +172,7 @@ def read_text(text: str, file: Path) -> Content:
     for check, entry in mapping(content or {}, file, "the file").items():
         entry = dict(mapping(entry, file, check))
         if entry.pop("$index", INDEX) != INDEX:  # earlier versions wrote $index for ReFrame
-            raise BadInput(f"{file}: the $index of {check} is not [{', '.join(INDEX)}]: remove $index")
+            raise BadInput(f"{file}: {check} has an invalid $index, an entry of earlier versions: remove $index")
         for name, testcases in entry.items():
             for testcase, table in mapping(testcases, file, f"{check}.{name}").items():
                 where = f"{check}.{name}.{testcase}"

@@ -104,7 +104,7 @@ class References:
         2. the references of other checks, if they do not differ from each other
         """
         # concurrent pairs of ranks are never compared with the references of a check without pairs
-        only = bool(keys.asking_check(record) or result.get("pairs"))
+        only = bool(keys.requesting_check(record) or result.get("pairs"))
         return self.for_check(keys.measuring_check(record, result), only, result["size_bytes"])
 
     def for_check(self, check: str, only: bool = True, size: int | None = None) -> "References":

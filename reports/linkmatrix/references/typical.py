@@ -156,7 +156,7 @@ def read_entry(
     entry = mapping(entry, file, where)
     require(set(entry) == FIELDS, file, f"{where} must have the fields {', '.join(sorted(FIELDS))}")
     texts = all(isinstance(entry[name], str) and entry[name] for name in FIELDS - {"value"})
-    require(texts, file, f"{where}: all fields but the value are texts")
+    require(texts, file, f"{where}: all fields except the value must be texts that are not empty")
     require(entry["product"] in products, file, f"{where}: the product '{entry['product']}' is unknown")
     require(entry["source"] in sources, file, f"{where}: the source '{entry['source']}' is unknown")
     require(entry["unit"] in TO_UNIT, file, f"{where}: the unit must be {', '.join(TO_UNIT)}")

@@ -157,8 +157,8 @@ def epoch(text: str) -> int:
 def expired_files(paths: Iterable[Path], days: int) -> tuple[list[Path], list[Path]]:
     """Returns (files older than `days`, files that may seem old only because the clock jumped).
 
-    If no file was written during half a year, the clock may have jumped. If `days` is longer than half a year, `days`
-    is used instead. The second list contains all files before such a gap.
+    The clock may have jumped if no file was written during a long gap: half a year, or `days` if that is longer. The
+    second list contains all files that were written before such a gap.
     """
     now = last = time.time()
     written = sorted(((path.stat().st_mtime, path) for path in paths), reverse=True)

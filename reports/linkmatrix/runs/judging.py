@@ -9,7 +9,7 @@ ReFrame may repeat a failed test case (`--max-retries`). The first rule that app
 3. The last attempt passed after a failed attempt: WARN.
 4. Otherwise: the verdict of the last attempt.
 
-A FAIL is excused if its only faults are cells outside their references, and a later attempt is an undisturbed PASS or
+A FAIL is excused if its only faults are cells outside their tolerances, and a later attempt is an undisturbed PASS or
 WARN.
 
 With `--reruns` and `--duration`, ReFrame repeats all tests. The verdict is then the verdict of the worst attempt.
@@ -180,7 +180,7 @@ def refuse_unknown(references: References, reference_name: str | None) -> None:
     """Raises BadInput if there is no table with the name `reference_name`. The names None and "" are accepted."""
     if reference_name and reference_name not in references.names():
         known = ", ".join(references.names()) or "none"
-        raise BadInput(f"--reference '{reference_name}' is in none of the references (known: {known})")
+        raise BadInput(f"--reference '{reference_name}': no table of references has this name (known: {known})")
 
 
 def judge_all(run: "Run", references: References, reference_name: str | None) -> list[Judged]:
@@ -246,7 +246,7 @@ def is_clean(one: Judged) -> bool:
 
 
 def fails_references_only(one: Judged) -> bool:
-    """Whether a test is FAIL only because of cells outside their references."""
+    """Whether a test is FAIL only because of cells outside their tolerances."""
     record, check = one.test.record, one.test.check
     if record is None or one.has_wrong_data:
         return False

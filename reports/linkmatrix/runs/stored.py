@@ -76,7 +76,7 @@ def find(path: Path | None) -> Run:
 def find_each(paths: Iterable[Path], for_verdicts: bool = True) -> list[Run]:
     """The runs at all paths, without duplicates. Raises BadInput. Without a path: the run that ended last.
 
-    for_verdicts: whether to keep tests of one report that read the same measurement, because each has its own verdict.
+    for_verdicts: whether to keep all tests of a report that share a measurement. Each test has its own verdict.
     """
     return without_duplicates([find(path) for path in paths] or [find(None)], for_verdicts)
 
@@ -166,7 +166,7 @@ def find_duplicate(test: Test, own_run: int | None, known: Iterable[tuple[int, T
     def asked(one: Test) -> tuple[str, str] | None:
         if one.record is None or is_process_record(one) or not one.record["asked_by"]:
             return None
-        return keys.asking_check(one.record), keys.measured_variant(one.record)
+        return keys.requesting_check(one.record), keys.measured_variant(one.record)
 
     return next(
         (

@@ -81,13 +81,13 @@ class Suspect:
     def sentence(self, clean_runs: int) -> str:
         """The flag as a sentence. clean_runs: the number of clean runs that remove a flag.
 
-        Such as "gpu3 of n17 is flagged since 2026-11-20 01:50 (in 2 of 9 runs; 1 of 3 clean runs of … NV18 since): …".
+        Such as "gpu3 of n17 is flagged since 2026-11-20 01:50 (in 2 of 9 runs; 1 of 3 clean runs of … NV18 so far): …".
         """
         name = f"node {self.node}" if self.is_node else f"{self.label} of {self.node}"
         when = self.since[:16].replace("T", " ")
         runs = f"in {self.flagged} of {units.counted(self.seen, 'run')}"
         of = f" of {scopes_text(self.scopes)}" if self.scopes else ""
-        found = f"{name} is flagged since {when} ({runs}; {self.clean} of {clean_runs} clean runs{of} since)"
+        found = f"{name} is flagged since {when} ({runs}; {self.clean} of {clean_runs} clean runs{of} so far)"
         more = [self.reason, self.driver_sentence(), self.swap]
         return f"{found}: {'; '.join(filter(None, more))}"
 
@@ -208,10 +208,10 @@ def remaining_suspects(found: Iterable[RunFlags], clean_runs: int, notes: Sequen
 
 
 def ordered_runs(found: Iterable[RunFlags]) -> list[RunFlags]:
-    """The runs in order of time, without copies.
+    """The runs in order of time, without duplicates.
 
-    A run with a start in the future unflags no component. Its clock was wrong, so the run may be older than the run
-    that flagged the component.
+    If the start of a run is in the future, the clock of the run was wrong, and its true start is unknown. Such a run is
+    clean for no scope, because it may be older than the run that flagged the component.
     """
     known: set[str] = set()
     latest = latest_time(time.time())

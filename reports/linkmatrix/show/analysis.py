@@ -49,7 +49,7 @@ FIRST = "Measure the slow component again, alone, before you adopt references."
 SIMULATED = "No component is faulty: the fault was simulated. Measure without --simulate-fault."
 #: {verdict: its meaning for a run}, if nothing more specific is known.
 VERDICT_MEANINGS = {
-    Verdict.WARN: "All cells are inside their references. Read the lines marked WARN.",
+    Verdict.WARN: "All cells are within their tolerances. Read the lines marked WARN.",
     Verdict.NOT_JUDGED: "The measured data is verified. There is no valid reference to compare with.",
     Verdict.DISTURBED: "Another process used the node, and cells are slow or intermittent. No component is flagged.",
     Verdict.INCOMPLETE: "The run is not complete: the listed items are missing. It cannot be PASS.",
@@ -266,7 +266,7 @@ class Analysis:
             return f"No measurement was requested{rest}"
         if self.verdict is Verdict.PASS:
             is_compared = any(matrix.compared for matrix in matrices)
-            cells = "all cells are inside their references" if is_compared else "no cell needs a reference"
+            cells = "all cells are within their tolerances" if is_compared else "no cell needs a reference"
             return f"{good}, and {cells}."
         if self.wants_references:
             return f"{good}. {missing_references(matrices)}"

@@ -211,7 +211,7 @@ def add_title(figure: Figure, text: str) -> None:
 
 
 def column_points(table: Table) -> Series:
-    """{heads: [(size, value)]} of the columns of a table. Columns without values and empty messages are left out."""
+    """{heads: [(size, value)]} of the columns of a table. Columns without values and sizes of 0 are left out."""
     found = {
         head: [(size, value.number) for size, value in sorted(values.items()) if size > 0 and value.number]
         for head, values in table.columns.items()

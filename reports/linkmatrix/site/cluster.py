@@ -226,7 +226,7 @@ def size_notes(fewest: int, most: int, setting: str) -> tuple[tuple[str, ...], b
     fewest, most: the allowed numbers. setting: the scheduler's name of the lower limit.
     """
     if fewest > most:
-        return (f"a job needs {fewest} nodes or more ({setting}), and may have {most}: no job starts",), True
+        return (f"a job needs {fewest} nodes or more ({setting}), but may have at most {most}: no job starts",), True
     if fewest > 1:
         return (f"a job needs {fewest} nodes or more ({setting}): jobs of one node need another partition",), False
     return (), False

@@ -133,10 +133,10 @@ def error_message(error: jsonschema.ValidationError) -> str:
     return keys + (f"; is '{', '.join(suggestions)}' meant?" if suggestions else "")
 
 
-def named_place(words: Sequence[str]) -> str:
+def system_option(words: Sequence[str]) -> str:
     """The value of ReFrame's option --system, SYSTEM or SYSTEM:PARTITION.
 
-    Without the option, the value of $RFM_SYSTEM; "" without both. words: the command line of ReFrame.
+    Without the option: the value of $RFM_SYSTEM; "" if this variable is not set. words: the command line of ReFrame.
     """
     chosen = os.environ.get("RFM_SYSTEM", "")
     for word, after in itertools.pairwise([*words, ""]):
@@ -180,7 +180,7 @@ def load_all(
     * ReFrame selects the first system whose hostnames match. generic.py is last, because it matches all hosts.
     * If `words` names another system, generic.py is left out. It runs nvidia-smi twice, which takes seconds.
     """
-    place = named_place(words)
+    place = system_option(words)
     found = {file.stem: file for folder in folders for file in folder.glob("*.py")}
     generic = found.pop("generic", None)
     loaded = [load(found[name], prefix) for name in sorted(found)]
