@@ -90,7 +90,7 @@ class p2p_matrix_run(session_test, special=True):
         if refused and self.reference_name:
             raise ReframeError(refused)
         try:
-            self.ignored = ignored_processes.of_extras(extras)
+            self.ignored = ignored_processes.from_extras(extras)
         except BadInput as error:
             raise ReframeError(str(error)) from None
 

@@ -63,7 +63,8 @@ def share_faults(share, extras, testcase, results):
 def shortfall_faults(result, name, found, expected, meaning):
     """The reason against PASS, if the share `found` is below the share `expected`. Both are in percent.
 
-    name: the beginning of the sentence.
+    name: what has the share. The reason begins with this text.
+    meaning: the words after the percentage.
     """
     specified = f"the partition specifies {expected:g} %"
     if found is None:

@@ -186,4 +186,4 @@ def test_results_of_nccl_tests_that_differ_between_repeats_are_incomplete(count,
     content = json.loads(json.dumps(NCCL))
     content["results"][0]["in_place"]["bitwise"] = {"repeats": 5, "different_elements": count}
     (record,) = records(json.dumps(content))
-    assert ("result 1: in-place differs between repeats" in (record["error"] or "")) is said
+    assert ("result 1: the in-place results of repeats differ" in (record["error"] or "")) is said

@@ -91,13 +91,13 @@ WRONG = ["dcgm:root", ["dcgm"], ["dcgm:"], [":root"], ["a:b:c d"], [["dcgm", "ro
 
 @pytest.mark.parametrize("given", [[], ["nv-hostengine:root", "node_exporter:*"], ["*:*"], ("a:b:c",)])
 def test_executable_and_user_are_taken_as_they_are(given):
-    assert ignored_processes.of_extras({"ignored_processes": given}) == list(given)
+    assert ignored_processes.from_extras({"ignored_processes": given}) == list(given)
 
 
 @pytest.mark.parametrize("given", WRONG)
 def test_anything_else_is_refused_with_what_to_write(given):
     with pytest.raises(BadInput, match=r"give a list of 'NAME:USER'"):
-        ignored_processes.of_extras({"ignored_processes": given})
+        ignored_processes.from_extras({"ignored_processes": given})
 
 
 def test_the_file_of_a_system_is_refused_with_the_partition(tmp_path):

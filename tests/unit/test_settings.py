@@ -13,7 +13,7 @@ import pytest
 
 from checks import p2p
 from linkmatrix import cli, suite
-from linkmatrix.runs.modes import MODES, WITHOUT_TESTS, check_paths
+from linkmatrix.runs.modes import MODES, WITHOUT_TESTS, paths_with_tests
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PRINTED = "import os, runpy; runpy.run_path({!r}); print(os.environ['RFM_REFERENCE_PREFIX'])"
@@ -94,8 +94,8 @@ def listed(folder, mode, paths):
 def test_the_files_of_a_mode_have_all_of_its_tests(tmp_path, mode):
     assert cli.main(["init", str(tmp_path / "site")]) == 0
     for folder in (REPOSITORY, tmp_path / "site"):
-        paths = check_paths(mode, folder)
-        assert paths == check_paths(mode, REPOSITORY) and "checks" not in paths
+        paths = paths_with_tests(mode, folder)
+        assert paths == paths_with_tests(mode, REPOSITORY) and "checks" not in paths
         found = listed(folder, mode, paths)
         assert found and found == listed(folder, mode, ["checks"])
 
@@ -110,14 +110,14 @@ def test_a_new_check_of_a_site_is_not_left_out(tmp_path):
     for name in ("ours.py", *WITHOUT_TESTS["quick"]):
         (tmp_path / "checks" / name).write_text(CHECK)
     (tmp_path / "checks" / "helper.py").write_text("")
-    assert check_paths("quick", tmp_path) == ["checks/ours.py"]
+    assert paths_with_tests("quick", tmp_path) == ["checks/ours.py"]
     (tmp_path / "checks" / "folder").mkdir()
-    assert check_paths("quick", tmp_path) == ["checks"]
+    assert paths_with_tests("quick", tmp_path) == ["checks"]
 
 
 def test_all_checks_are_loaded_for_other_modes_and_where_there_are_none(tmp_path):
-    assert check_paths("acceptance", REPOSITORY) == ["checks"]
-    assert check_paths("quick", tmp_path) == ["checks"]
+    assert paths_with_tests("acceptance", REPOSITORY) == ["checks"]
+    assert paths_with_tests("quick", tmp_path) == ["checks"]
 
 
 def test_no_test_has_a_value_under_a_deprecated_name():

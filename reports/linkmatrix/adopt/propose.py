@@ -140,7 +140,9 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
     for group in found.class_sigma if first.fits_memory else first.classes:
         sigma = found.class_sigma.get(group)
         if sigma is None or not all(group in one for one in of_runs):
-            raise BadInput(f"{name}: {group} is missing in a run, or in the rows that were read")
+            raise BadInput(
+                f"{name}: link class {group} is missing in a run, or in the matrix rows that were read for the noise"
+            )
         by_link = unit != "us" and cell_carrier(samples[0].result, group, backend) in LINK_CARRIERS
         refuse_noise(name, group, sigma, cells, len(samples), MOST_LINK_NOISE if by_link else MOST_NOISE)
         each = zip(*((one[group].median, one[group].low, one[group].high) for one in of_runs), strict=True)

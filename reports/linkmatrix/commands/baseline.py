@@ -98,7 +98,8 @@ def run_baseline(options: argparse.Namespace) -> int:
         count = f"{min(results.values(), default=0)} of {options.runs} usable"
         say(f"baseline: run {number}, {count}: {output[-1].partition(': ')[0]}", flush=True)
     if not reports:
-        say("baseline: no references were adopted, because no run wrote a report: see linkmatrix run")
+        again = shlex.join(["linkmatrix", "run", *selection])
+        say(f"baseline: no references were adopted, because no run wrote a report. To see the reason, run: {again}")
         return INCOMPLETE
     try:
         _, output = capture_command("adopt", [*map(str, reports), f"--table={table}", f"--system={place}", "--write"])

@@ -57,7 +57,7 @@ def remove_old_sessions(prefix: Path, keep: int | None, days: int | None, clean_
         outlived, doubtful = folders.expired_files(reports[1:], days)
         old |= set(outlived)
         if left := set(doubtful) - old:
-            count = f"{units.counted(len(left), 'report')} from before a gap of half a year or more"
+            count = f"{units.counted(len(left), 'report')}, followed by half a year or more without reports"
             say(f"kept, because the clock may have jumped: {count}; --keep N removes them")
     flags = reports_with_flags(prefix, clean_runs, repository) if old else set()
     kept = {path for path in old if flags is None or path.name in flags}

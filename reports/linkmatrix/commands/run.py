@@ -27,8 +27,8 @@ from ..runs.modes import (
     PAIR,
     SUITES,
     SWEEP,
-    check_paths,
     is_selective,
+    paths_with_tests,
     reframe_values,
     session_extras,
 )
@@ -186,7 +186,7 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
     before = earlier_passes(options, last, prefix, repository)
     known = set(folders.reports(prefix))
     selection = selection_options(options, before, left_out_hashes(options, manifests, program, repository))
-    checks = run_options.ALL_CHECKS if is_selective(options.more) else check_paths(options.mode, repository)
+    checks = run_options.ALL_CHECKS if is_selective(options.more) else paths_with_tests(options.mode, repository)
     command = [program, *run_options.load_options(checks), "-r", f"--report-junit={for_junit}"]
     command += [*session_extras(options.again, options.mode), *selection]
     variables = {**run_options.environment(), "PATH": environment.search_path()}

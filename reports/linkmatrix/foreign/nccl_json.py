@@ -107,7 +107,7 @@ def differences(entries: list[Any]) -> list[str]:
             bitwise = values.get("bitwise") if isinstance(values, dict) else None
             count = bitwise.get("different_elements") if isinstance(bitwise, dict) else 0
             if count != 0:
-                found.append(f"result {place}: {placement} differs between repeats in {count!r:.20} elements")
+                found.append(f"result {place}: the {placement} results of repeats differ in {count!r:.20} elements")
     return found
 
 

@@ -157,10 +157,12 @@ def sigma_limit_of_runs(cells: int, runs: int) -> float:
 
 
 def with_uncertain_sigma(k: float, cells: int, runs: int) -> float:
-    """A larger k with the same probability of a false alarm, for σ that is estimated from `runs` runs of `cells` cells.
+    """Increases k for σ that is estimated from `runs` runs of `cells` cells. The probability of a false alarm stays.
 
-    To first order, Student's t has the factor 1 + (k² + 1) / 4ν. Here, ν = cells · (runs - 3) / 2 was fitted to 1 to
-    132 cells.
+    * k: the allowed deviation in units of σ, if σ is known exactly
+
+    The factor is 1 + (k² + 1) / 4ν. It is the first-order ratio of the quantiles of Student's t and of the normal
+    distribution, with ν degrees of freedom. ν = cells · (runs - 3) / 2 was fitted to 1 to 132 cells.
     """
     return k * (1 + (k**2 + 1) / (2 * max(cells, 1) * max(runs - 3, 1)))
 

@@ -220,7 +220,8 @@ class Index(Tables):
 
         In a clean run, each device of `devices` is clean for all of its flagged scopes.
 
-        * last, latest: only runs that began after `last`, and not after `latest`, count.
+        * last: the start of the last run with a flag. Only later runs count.
+        * latest: runs that began after this time do not count.
         * devices: {device: its flagged scopes}.
         """
         rows = self.connection.execute(

@@ -206,9 +206,10 @@ class Writer:
         return content
 
     def stored_number(self, table: str, column: str, key: Any, *more: str) -> int:
-        """The number of a name or set. A new name or set is stored first.
+        """The id of a name or set in its table. A new name or set is first added to the table.
 
-        more: for a set, the column with the content of the set.
+        column, key: the column that identifies the name or set, and the value in this column.
+        more: for a set, the content of the set.
         """
         known = self.known[table]
         if key not in known:

@@ -259,7 +259,7 @@ def meeting_rows(one: Judged, then: int | None) -> Iterator[Row]:
 
 
 def device_rows(clean: Clean, seen: Mapping[Device, Sighting]) -> list[Row]:
-    """Returns one row per node, with the sightings and the clean scopes of its devices.
+    """Returns the rows of the table `devices`: one row per node, with the sightings and clean scopes of its devices.
 
     Devices with the same clean scopes are grouped: [clean scopes, names of the devices].
     """

@@ -82,7 +82,7 @@ HARMLESS = {
 }
 
 
-def check_paths(mode: str, repository: Path) -> list[str]:
+def paths_with_tests(mode: str, repository: Path) -> list[str]:
     """The paths that contain all tests of a mode, for ReFrame's option -c: files of checks/, or the folder."""
     folder, without = repository / "checks", WITHOUT_TESTS.get(mode, ())
     files = [file for file in sorted(folder.glob("*.py")) if file.name not in without]

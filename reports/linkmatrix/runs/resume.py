@@ -222,7 +222,7 @@ def find_killed_report(prefix: Path, stamp: str) -> Path | None:
     """The report of a killed run; None if there is none. ReFrame still writes a report after its parent was killed."""
     for path in folders.reports(prefix)[::-1][:MOST_REPORTS]:
         if belongs_to_run(path, stamp):
-            say(f"note: the previous run was killed, and its ReFrame left {path.name}")
+            say(f"note: the previous run was killed. Its ReFrame wrote the report {path.name}")
             return path
     return None
 

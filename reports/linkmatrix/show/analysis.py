@@ -137,7 +137,11 @@ class Analysis:
 
     @property
     def begins_with_assessment(self) -> bool:
-        """Whether outputs begin with the assessment: only references are missing, and no component is slow."""
+        """Whether outputs print the assessment before the findings.
+
+        True if only references are missing, and no finding needs a step before references are adopted.
+        See `assessment`.
+        """
         return self.wants_references and not any(one.topic in BEFORE_ASSESSMENT for one in self.findings)
 
     @property

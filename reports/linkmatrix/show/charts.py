@@ -237,8 +237,9 @@ class ScalingChart(NamedTuple):
     """A chart of how a simulation scales with the number of devices.
 
     value: returns the drawn value of a point.
-    ideal: returns the value of a simulation without losses. Arguments: the first point, and the number of devices
-    divided by that of the first point.
+    ideal: returns the value of a simulation without losses. Arguments: the point with the fewest devices, and a factor.
+    The factor is the number of devices divided by the number of devices of this point; for times in weak scaling, the
+    inverse.
     """
 
     title: str

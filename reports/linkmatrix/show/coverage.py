@@ -43,7 +43,7 @@ def render(covered: Coverage, days: Sequence[Day], within: int) -> str:
         sentence=covered.sentence(within),
         made=f"{datetime.fromtimestamp(covered.now, timezone.utc):%Y-%m-%d %H:%M} UTC",
         suite=", ".join(covered.suite) or "none: every test case was measured on fewer than half of the nodes",
-        picture=html.picture(drawn(days)),
+        picture=html.picture(age_chart(days)),
         days=len(days),
         by_age=counted_by_age(ages),
         nodes=[
@@ -69,8 +69,8 @@ def counted_by_age(ages: Iterable[int | None]) -> list[tuple[str, int]]:
     return [(age_text(days), counts[days]) for days in order]
 
 
-def drawn(days: Sequence[Day]) -> bytes:
-    """The PNG of a chart over time: the days since the least recently measured node was measured."""
+def age_chart(days: Sequence[Day]) -> bytes:
+    """A chart as PNG: for each day, the number of days since the least recently measured node was measured."""
     with picture_style():
         figure = Figure(figsize=TIME_SIZE, facecolor="white", layout="constrained")
         axes = figure.add_subplot()

@@ -10,7 +10,7 @@ KEY = "ignored_processes"  # of a partition's extras
 PATTERN = re.compile(r"[^\s,]+:[^\s,:]+")
 
 
-def of_extras(extras: Mapping[str, Any]) -> list[str]:
+def from_extras(extras: Mapping[str, Any]) -> list[str]:
     """The ignored processes in the extras of a partition, as ["NAME:USER", …]. Raises BadInput."""
     given = extras.get(KEY, [])
     if not isinstance(given, list | tuple) or not all(isinstance(one, str) and PATTERN.fullmatch(one) for one in given):

@@ -24,7 +24,7 @@ WANTED = (*COMPILERS, "cmake", "gmake", "ninja", *MPIS, "cuda")
 HEADER = """# The packages of {host} that Spack does not build, and its preferences, from `linkmatrix detect --spack`.
 #
 # Complete this file for your site. linkmatrix chooses the packages to build by the features in
-# config/systems. A module in place of a prefix is `modules: [name]`.
+# config/systems. For a module instead of a prefix, write `modules: [name]`.
 """
 
 

@@ -93,7 +93,7 @@ def validate(file: Path, system: Mapping[str, Any], environments: Sequence[Mappi
         try:
             getscheduler(partition["scheduler"])
             getlauncher(partition["launcher"])
-            ignored_processes.of_extras(partition.get("extras", {}))
+            ignored_processes.from_extras(partition.get("extras", {}))
             containers.from_extras(partition.get("extras", {}), partition["launcher"])
         except (BadInput, ConfigError) as error:
             raise BadInput(f"{file}: partition '{partition['name']}': {error}") from None
