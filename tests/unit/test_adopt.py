@@ -126,8 +126,8 @@ def beside_others(content, _):
 )
 def test_nothing_is_adopted_from_records_that_are_no_pass_whatever_the_references_are(run, store, change, why):
     code, out, errors = run(store(change=change), "--table", "hgx", "--write")
-    assert code != 0 and out.count("left out: ") == 6 and why in out
-    assert "no run is left" in errors and not run.file.exists()
+    assert code != 0 and out.count("left out: ") == 1 and "and 5 more: " in out and why in out
+    assert "no run is left to adopt from: no result is usable" in errors and not run.file.exists()
 
 
 def test_links_of_two_levels_are_no_noise_that_hides_a_slow_gpu(run, store):
@@ -152,7 +152,7 @@ def test_what_no_path_can_carry_becomes_no_reference(run, store):
 def test_a_fault_that_was_simulated_is_not_adopted(run, store, options):
     folder = store(change=lambda content, _: content["notes"].append("simulated fault: slow=gpu3"))
     code, out, _ = run(folder, *options)
-    assert code == 2 and out.count("simulated fault: slow=gpu3") == 6 and not run.file.exists()
+    assert code == 2 and "and 5 more: simulated fault: slow=gpu3" in out and not run.file.exists()
 
 
 def test_a_record_that_may_be_of_another_run_is_not_adopted(run, make_record):

@@ -15,6 +15,7 @@ from linkmatrix.runs import supervise
 from linkmatrix.site import machine as found_machine
 from linkmatrix.site import system_files
 from linkmatrix.site.machine import Machine
+from tests.tools import stores
 
 NODE = Machine("vm", 2, 1, (), None, "local", "mpirun", True)
 TESTCASE = "device_to_device_memcpy_write_ce"
@@ -45,7 +46,7 @@ class Site:
     def reference(self):
         return system_files.load_module(self.file).system["partitions"][0]["extras"].get("reference")
 
-    def prepare(self, number, losses, table="", off=(), variant=""):
+    def prepare(self, number, losses, table="", off=(), variant="", others=None):
         """The report of the run `number`. losses: {test case: largest loss of a run, as a fraction}."""
         cases = []
         for index, (name, loss) in enumerate(losses.items()):
@@ -55,6 +56,8 @@ class Site:
             content = self.make_record(count=4, off=values | dict(off))
             content["started"] = f"2026-11-{10 + number}T01:50:22Z"
             content["results"][0]["testcase"] = name
+            if others:
+                content["results"][0]["others"] = others
             place = self.machine.folder / "output" / f"{number}-{index}"
             self.write_record(content, place / "record.json")
             cases.append(
@@ -195,6 +198,25 @@ def test_a_run_that_cannot_be_used_is_repeated_but_not_for_ever(site):
         site.prepare(number, {TESTCASE: STEADY}, off={(0, 1): "timeout"})
     code, out = site.baseline()
     assert code == 3 and len(site.runs()) == 8 + 12 and "run 12, 0 of 6 usable" in out
+    assert (
+        out.splitlines()[-2]
+        == "baseline: no references were adopted: no run is left to adopt from: no result is usable"
+    )
+
+
+def test_a_run_that_is_not_usable_names_the_reason(site):
+    """A run beside other processes was printed as "0 of 6 usable: NOT JUDGED", and nothing explained the 0."""
+    site.describe()
+    for number in range(7):
+        site.prepare(number, {TESTCASE: STEADY}, others=stores.disturbed("node001", "hog") if number == 0 else None)
+    site.prepare(7, {TESTCASE: STEADY}, table="vm")
+    _, out = site.baseline()
+    lines = out.splitlines()
+    first = next(index for index, line in enumerate(lines) if line.startswith("baseline: run 1, 0 of 6 usable: "))
+    assert lines[first + 1] == (
+        "  1 test not usable: hog used node001 during the measurement: stop other work, and measure again"
+    )
+    assert sum("not usable" in line for line in lines) == 1
 
 
 def test_each_test_case_gets_six_usable_results(site):

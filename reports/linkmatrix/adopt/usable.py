@@ -14,7 +14,7 @@ from .proposal import Sample
 
 
 def select_usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list[str]]:
-    """Returns (usable results, one sentence per refused result).
+    """Returns (usable results, one sentence "source: reason" per refused result).
 
     A result is refused if its test failed sanity, or if the result is incomplete, unverified or disturbed. A result
     that only misses its references is usable, because the references may be wrong.
@@ -38,7 +38,7 @@ def select_usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample
         for number, result in enumerate(test.record["results"]):
             reason = "" if with_failed else next(result_reasons(test, test.record, number), "")
             if reason:
-                refused.append(f"{source}: {result['testcase']}: {reason}")
+                refused.append(f"{source}, {result['testcase']}: {reason}")
             else:
                 samples.append(Sample(source, test.record, result, test.reference, test.variant))
     return samples, refused

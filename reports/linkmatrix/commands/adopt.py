@@ -110,13 +110,13 @@ def adopt_into_file(file: Path, options: argparse.Namespace) -> int:
     """
     tests, duplicates = selected_tests(options)
     samples, refused = select_usable(tests, options.with_failed)
-    for sentence in [*duplicates, *refused]:
-        say(f"left out: {sentence}")
+    say(*(f"left out: {sentence}" for sentence in [*duplicates, *merged_sentences(refused)]))
     present = References.load(file) if file.exists() else References({})
     text = file.read_text(encoding="utf-8") if file.exists() else ""
     changes, lowering, problems = proposed_changes(options, samples, present)
     if not changes and not problems:
-        raise BadInput("no run is left to adopt from: name records or reports, or remove some of the options")
+        remedy = "no result is usable" if refused else "name records or reports, or remove some of the options"
+        raise BadInput(f"no run is left to adopt from: {remedy}")
     for key, (proposal, found) in {**changes, **lowering}.items():
         say(*summary_lines(key, proposal, found))
     for table in dict.fromkeys(table for _, table, _ in changes):

@@ -47,8 +47,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
         type=int,
         default=FEWEST,
         metavar="N",
-        help=f"number of usable results per test, {FEWEST} or more (default: {FEWEST}); further runs replace DISTURBED"
-        f" and INCOMPLETE results, up to {MOST_REPEATED} × N runs in total",
+        help=f"number of usable results per test, {FEWEST} or more (default: {FEWEST}); further runs replace results"
+        f" that are not usable, up to {MOST_REPEATED} × N runs in total",
     )
     command.add_argument(
         "--table", metavar="NAME", help="table of references (default: the name of the system or partition)"
@@ -90,13 +90,17 @@ def run_baseline(options: argparse.Namespace) -> int:
         if code in ENDING:
             say(*output, f"baseline: no references were adopted, because run {number} ended with {code}: see above")
             return code
-        new = [path for path in folders.reports(prefix) if path not in known]
+        new, unusable = [path for path in folders.reports(prefix) if path not in known], Counter[str]()
         known.update(new)
         for report in new:
-            results.update(usable_tests(report))
+            usable, reasons = usable_tests(report)
+            results.update(usable)
+            unusable.update(reasons)
         reports += new
         count = f"{min(results.values(), default=0)} of {options.runs} usable"
         say(f"baseline: run {number}, {count}: {output[-1].partition(': ')[0]}", flush=True)
+        for reason, tests in unusable.items():
+            say(f"  {units.counted(tests, 'test')} not usable: {reason}", flush=True)
     if not reports:
         again = shlex.join(["linkmatrix", "run", *selection])
         say(f"baseline: no references were adopted, because no run wrote a report. To see the reason, run: {again}")
@@ -128,13 +132,20 @@ def run_baseline(options: argparse.Namespace) -> int:
     return run_command("run", [*chosen, RETRY, "--", *more])
 
 
-def usable_tests(report: Path) -> set[str]:
-    """The names of the tests in a report whose results can be adopted as references. Raises BadInput."""
-    return {
-        test.name
-        for test in stored.find(report).tests
-        if test.record and not select_usable([test], with_failed=False)[1]
-    }
+def usable_tests(report: Path) -> tuple[set[str], Counter[str]]:
+    """Returns (names of the tests in a report whose results are usable as references, {reason: number of other tests}).
+
+    Raises BadInput.
+    """
+    usable, reasons = set[str](), Counter[str]()
+    for test in stored.find(report).tests:
+        if test.record is None:
+            continue
+        if refused := select_usable([test], with_failed=False)[1]:
+            reasons[refused[0].partition(": ")[2]] += 1
+        else:
+            usable.add(test.name)
+    return usable, reasons
 
 
 def capture_command(command: str, chosen: list[str]) -> tuple[int, list[str]]:
