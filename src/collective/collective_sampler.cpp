@@ -52,16 +52,16 @@ bool is_ok(const CollectiveAnswer& answer, Sampled& sampled) {
 
 std::vector<Sampled> CollectiveSampler::sample(const Round& round, const SampleRule& rule) {
   std::vector<Sampled> answers;
-  for (const Place& place : round) {
-    Sampled& answer = answers.emplace_back(sample_one(place, rule));
+  for (const CellIndex& cell : round) {
+    Sampled& answer = answers.emplace_back(sample_one(cell, rule));
     if (answer.coverage.wrong_samples > 0) answer.why = wrong_samples_text(answer.coverage) + answer.why;
   }
   return answers;
 }
 
-std::vector<Path> CollectiveSampler::paths(const Place& place) const {
+std::vector<Path> CollectiveSampler::paths(const CellIndex& cell) const {
   const std::vector<std::string> ranks = collectives_.ranks();
-  const CollectiveCase& wanted = cases_.at(place);
+  const CollectiveCase& wanted = cases_.at(cell);
   if (wanted.collective == Collective::send)
     return {
         {ranks.at(static_cast<std::size_t>(wanted.source)), ranks.at(static_cast<std::size_t>(wanted.destination))}};
@@ -74,8 +74,8 @@ std::vector<Path> CollectiveSampler::paths(const Place& place) const {
   return paths;
 }
 
-Sampled CollectiveSampler::sample_one(const Place& place, const SampleRule& rule) {
-  CollectiveCase wanted = cases_.at(place);
+Sampled CollectiveSampler::sample_one(const CellIndex& cell, const SampleRule& rule) {
+  CollectiveCase wanted = cases_.at(cell);
   if (rule.verify) wanted.windows = windows_of(wanted);
   const auto began = Clock::now();
   const auto left = [&rule] { return std::max(rule.until.seconds_left(), 0.0); };
@@ -83,7 +83,7 @@ Sampled CollectiveSampler::sample_one(const Place& place, const SampleRule& rule
   if (!is_ok(collectives_.prepare(wanted, left()), sampled)) return sampled;
   const CollectiveAnswer warm = with_a_time(collectives_.run({.samples = 1, .repeats = warmup_}, left()));
   if (!is_ok(warm, sampled)) return sampled;
-  if (!warm.choice.empty()) choices_[place] = warm.choice;
+  if (!warm.choice.empty()) choices_[cell] = warm.choice;
   Burst burst = burst_of(warm.seconds.front() / warmup_, wanted.windows);
   const Layout layout = layout_of(wanted, static_cast<int>(collectives_.ranks().size()));
   sampled.bytes = static_cast<double>(layout.size_bytes) * layout.bus_factor;
@@ -93,10 +93,10 @@ Sampled CollectiveSampler::sample_one(const Place& place, const SampleRule& rule
          (!rule.stop.done(values_of(Metric::bandwidth, sampled), seconds_since(began)) && !rule.enough.passed())) {
     burst.compares = rule.verify;
     burst.blocks.first = bursts++ % burst.blocks.every;
-    if (rule.verify) set_wrong(place, burst);
+    if (rule.verify) set_wrong(cell, burst);
     const CollectiveAnswer answer = with_a_time(collectives_.run(burst, left()));
     if (!is_ok(answer, sampled)) return sampled;
-    if (rule.verify) account(place, burst, answer, sampled);
+    if (rule.verify) account(cell, burst, answer, sampled);
     // The first collectives are slower, so measure again with their estimate.
     const Burst better = burst_of(answer.seconds.back() / burst.repeats, wanted.windows);
     if (sampled.samples.empty() && better.repeats >= 2 * burst.repeats) {
@@ -115,21 +115,21 @@ Sampled CollectiveSampler::sample_one(const Place& place, const SampleRule& rule
 }
 
 /// Adds the compared data and wrong elements of a burst, including warm-ups.
-void CollectiveSampler::account(const Place& place, const Burst& burst, const CollectiveAnswer& answer,
+void CollectiveSampler::account(const CellIndex& cell, const Burst& burst, const CollectiveAnswer& answer,
                                 Sampled& sampled) {
   sampled.verified = true;
-  wrong_[place] += 0;
+  wrong_[cell] += 0;
   for (const std::uint64_t wrong : answer.wrong) {
     sampled.coverage += {.transfers = static_cast<std::uint64_t>(burst.repeats),
                          .compared_transfers = 1,
                          .compared_share = 1.0 / static_cast<double>(burst.blocks.every),
                          .samples = 1,
                          .wrong_samples = wrong > 0 ? 1u : 0u};
-    wrong_[place] += wrong;
+    wrong_[cell] += wrong;
   }
   if (sampled.coverage.wrong_samples == 0) return;
   sampled.status = CellStatus::corrupt;
-  sampled.why = std::to_string(wrong_[place]) + " wrong elements arrived";
+  sampled.why = std::to_string(wrong_[cell]) + " wrong elements arrived";
 }
 
 /// Returns the number of windows: one per sample of a burst, fewer if memory is short, at least one.
@@ -151,12 +151,12 @@ std::uint64_t CollectiveSampler::every_for(const CollectiveCase& wanted, const C
 
 /// Returns the rank whose data the simulated fault corrupts: the rank of the fault; if it receives nothing, another
 /// receiving rank. Nothing without a fault.
-std::optional<int> CollectiveSampler::wrong_rank(const Place& place) const {
+std::optional<int> CollectiveSampler::wrong_rank(const CellIndex& cell) const {
   if (!simulated_fault_) return std::nullopt;
-  const CollectiveCase& wanted = cases_.at(place);
+  const CollectiveCase& wanted = cases_.at(cell);
   const std::vector<std::string> ranks = collectives_.ranks();
   const Layout layout = layout_of(wanted, static_cast<int>(ranks.size()));
-  for (const Path& path : paths(place)) {
+  for (const Path& path : paths(cell)) {
     if (!simulated_fault_->affects(path)) continue;
     const auto rank = static_cast<int>(std::ranges::find(ranks, path.destination) - ranks.begin());
     if (received_elements(wanted, layout, rank) > 0) return rank;
@@ -165,13 +165,13 @@ std::optional<int> CollectiveSampler::wrong_rank(const Place& place) const {
   return std::nullopt;
 }
 
-void CollectiveSampler::set_wrong(const Place& place, Burst& burst) {
-  const auto rank = wrong_rank(place);
+void CollectiveSampler::set_wrong(const CellIndex& cell, Burst& burst) {
+  const auto rank = wrong_rank(cell);
   if (!rank) return;
   burst.wrong = 0;
   burst.wrong_rank = *rank;
   for (int sample = 0; sample < burst.samples; ++sample)
-    if (++fault_counts_[place] % simulated_fault_->every == 0) burst.wrong |= 1U << sample;
+    if (++fault_counts_[cell] % simulated_fault_->every == 0) burst.wrong |= 1U << sample;
 }
 
 }  // namespace linkmatrix

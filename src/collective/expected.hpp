@@ -122,23 +122,23 @@ LINKMATRIX_HOST_DEVICE constexpr double expected_element(const Expectation& e, i
 inline std::uint64_t received_elements(const CollectiveCase& wanted, const Layout& layout, int rank) {
   const bool only_root = wanted.collective == Collective::reduce || wanted.collective == Collective::gather;
   const bool only_destination = wanted.collective == Collective::send;
-  const bool is_left_out = wanted.left_out.has(rank) || (only_root && rank != wanted.root) ||
+  const bool is_excluded = wanted.excluded.has(rank) || (only_root && rank != wanted.root) ||
                            (only_destination && rank != wanted.destination);
-  return is_left_out ? 0 : layout.received;
+  return is_excluded ? 0 : layout.received;
 }
 
 /// Returns the number of elements that a rank sends; 0 if it sends nothing.
 inline std::uint64_t sent_elements(const CollectiveCase& wanted, const Layout& layout, int rank) {
   const bool only_root = wanted.collective == Collective::broadcast || wanted.collective == Collective::scatter;
-  const bool is_left_out = wanted.left_out.has(rank) || (only_root && rank != wanted.root) ||
+  const bool is_excluded = wanted.excluded.has(rank) || (only_root && rank != wanted.root) ||
                            (wanted.collective == Collective::send && rank != wanted.source);
-  return is_left_out ? 0 : layout.sent;
+  return is_excluded ? 0 : layout.sent;
 }
 
 /// Returns whether a rank takes part.
 inline bool takes_part(const CollectiveCase& wanted, int rank) {
   if (wanted.collective == Collective::send) return rank == wanted.source || rank == wanted.destination;
-  return !wanted.left_out.has(rank);
+  return !wanted.excluded.has(rank);
 }
 
 /// Returns the offset in elements of a rank's part in the larger buffer, for in-place collectives.

@@ -49,7 +49,7 @@ struct CollectiveCase {
   std::uint64_t bytes = 0;  ///< requested size; see Layout::size_bytes
   int root = 0;
   int source = 0, destination = 1;  ///< ranks of a send
-  RankSet left_out{};               ///< excluded ranks
+  RankSet excluded{};               ///< excluded ranks
   bool in_place = false;
   Launch launch = Launch::queued;    ///< launch of GPU collectives
   std::array<char, 16> algorithm{};  ///< NCCL algorithm, "Ring"; empty: chosen by NCCL
@@ -71,9 +71,9 @@ struct Layout {
 };
 
 /// Returns the number of participating ranks. ranks: includes excluded ranks. Not for Collective::send.
-inline int members(const CollectiveCase& wanted, int ranks) { return ranks - wanted.left_out.below(ranks); }
+inline int members(const CollectiveCase& wanted, int ranks) { return ranks - wanted.excluded.below(ranks); }
 /// Returns the number of a rank among the participating ranks. Not for Collective::send.
-inline int member_number(const CollectiveCase& wanted, int rank) { return rank - wanted.left_out.below(rank); }
+inline int member_number(const CollectiveCase& wanted, int rank) { return rank - wanted.excluded.below(rank); }
 
 /// Returns the smallest size in bytes with a part for every rank, for any collective.
 std::uint64_t least_bytes(int ranks);

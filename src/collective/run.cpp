@@ -172,7 +172,7 @@ class CollectiveRun final : public ProgramRun {
     if (testcase.without != LeftOut::none) {
       const std::vector<Subset> subsets = subsets_without(testcase.without);
       cases.assign(subsets.size(), cases[0]);
-      for (std::size_t i = 0; i < cases.size(); ++i) cases[i].left_out = subsets[i].left_out;
+      for (std::size_t i = 0; i < cases.size(); ++i) cases[i].excluded = subsets[i].excluded;
     }
     std::erase_if(cases, [this](const CollectiveCase& one) {
       return (one.in_place && !has_in_place(one.collective)) || collectives_->refusal(one);
@@ -218,7 +218,7 @@ class CollectiveRun final : public ProgramRun {
     if (const std::string asked = setting_of(plan.cases.begin()->second); !asked.empty())
       result.notes.push_back("asked for " + asked);
     result.size_bytes = layout_of(plan.cases.begin()->second, count()).size_bytes;
-    for (const auto& [place, wanted] : plan.cases) result.status(place.row, place.column) = CellStatus::not_run;
+    for (const auto& [cell, wanted] : plan.cases) result.status(cell.row, cell.column) = CellStatus::not_run;
     return plan;
   }
 
@@ -276,33 +276,33 @@ class CollectiveRun final : public ProgramRun {
     CollectiveLine line{first, layout_of(first, count()), {}, {}};
     finish_last([&](Record& record) {
       MatrixResult& result = record.results.back();
-      for (const auto& [place, wanted] : cases)
-        if (wanted.collective != Collective::send) add_figures(place, wanted, sampler, result, line);
+      for (const auto& [cell, wanted] : cases)
+        if (wanted.collective != Collective::send) add_figures(cell, wanted, sampler, result, line);
       if (first.collective != Collective::send) add_limits(cases, sampler, result);
       note_choices(sampler, result);
     });
     return line;
   }
 
-  static void add_figures(const Place& place, const CollectiveCase& wanted, const CollectiveSampler& sampler,
+  static void add_figures(const CellIndex& cell, const CollectiveCase& wanted, const CollectiveSampler& sampler,
                           MatrixResult& result, CollectiveLine& line) {
-    const auto [r, c] = place;
+    const auto [r, c] = cell;
     if (!result.values(r, c)) return;
     const double bus = *result.values(r, c), algorithm = bus / line.layout.bus_factor;
     const double microseconds = static_cast<double>(line.layout.size_bytes) / algorithm * 1e-3;
     result.part("algorithm_bandwidth", "algorithm bandwidth", "GB/s")(r, c) = algorithm;
     result.part("time", "time", "us")(r, c) = microseconds;
     CollectiveFigures figures{microseconds, algorithm, bus, std::nullopt};
-    if (const auto wrong = sampler.wrong().find(place); wrong != sampler.wrong().end()) figures.wrong = wrong->second;
+    if (const auto wrong = sampler.wrong().find(cell); wrong != sampler.wrong().end()) figures.wrong = wrong->second;
     (wanted.in_place ? line.in_place : line.out_of_place) = figures;
   }
 
   void add_limits(const CollectiveSampler::Cases& cases, const CollectiveSampler& sampler, MatrixResult& result) {
-    for (const auto& [place, wanted] : cases) {
-      const auto choice = sampler.choices().find(place);
+    for (const auto& [cell, wanted] : cases) {
+      const auto choice = sampler.choices().find(cell);
       const Route route =
           route_of(collectives_->engine(), wanted.collective, choice == sampler.choices().end() ? "" : choice->second);
-      result.limit(place.row, place.column) = bus_limit(wanted, route, endpoints_of(wanted), machine().nodes());
+      result.limit(cell.row, cell.column) = bus_limit(wanted, route, endpoints_of(wanted), machine().nodes());
     }
     result.add_utilisation();
   }
@@ -313,14 +313,14 @@ class CollectiveRun final : public ProgramRun {
     std::vector<Endpoint> ranks = collectives_->machine().endpoints();
     std::erase_if(ranks, [&](const Endpoint& one) {
       const auto found = std::ranges::find(labels, one.label);
-      return found == labels.end() || wanted.left_out.has(static_cast<int>(found - labels.begin()));
+      return found == labels.end() || wanted.excluded.has(static_cast<int>(found - labels.begin()));
     });
     return ranks;
   }
 
   static void note_choices(const CollectiveSampler& sampler, MatrixResult& result) {
     std::set<std::string> choices;
-    for (const auto& [place, choice] : sampler.choices()) choices.insert(choice);
+    for (const auto& [cell, choice] : sampler.choices()) choices.insert(choice);
     for (const std::string& choice : choices) result.notes.push_back("NCCL ran " + choice);
   }
 

@@ -20,11 +20,11 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-struct LeftOutWords {
+struct ExclusionWords {
   LeftOut excluded;
   std::string_view name, text;
 };
-constexpr LeftOutWords left_out[] = {
+constexpr ExclusionWords exclusions[] = {
     {LeftOut::rank, "_without", "all ranks except one, each excluded in turn"},
     {LeftOut::node, "_without_node", "all nodes except one, each excluded in turn"},
     {LeftOut::rail, "_without_rail",
@@ -43,7 +43,7 @@ std::vector<CollectiveTestCase> make_all() {
     const std::string program = std::string(name) + "_perf";
     all.push_back({program, collective, "", LeftOut::none, std::string(name) + ", algorithm chosen by the library"});
     if (collective == Collective::all_reduce)
-      for (const auto& [without, end, text] : left_out)
+      for (const auto& [without, end, text] : exclusions)
         all.push_back(
             {program + std::string(end), collective, "", without, std::string(name) + " of " + std::string(text)});
     if (is_made_of_sends(collective)) continue;
@@ -72,7 +72,7 @@ std::vector<Subset> without_each(const Names& names) {
   for (std::size_t rank = 0; rank < names.size(); ++rank) {
     const auto [known, is_new] = place.try_emplace(names[rank], subsets.size());
     if (is_new) subsets.push_back({"without-" + names[rank], {}});
-    subsets[known->second].left_out.add(static_cast<int>(rank));
+    subsets[known->second].excluded.add(static_cast<int>(rank));
   }
   return subsets;
 }
@@ -94,8 +94,8 @@ std::vector<Subset> halves(int ranks) {
     for (const int taking_part : {0, 1}) {
       Subset half{"digit" + std::to_string(digit) + "-is-" + std::to_string(taking_part), {}};
       for (int rank = 0; rank < ranks; ++rank)
-        if ((rank >> digit & 1) != taking_part) half.left_out.add(rank);
-      if (ranks - half.left_out.count() >= fewest_in_half) subsets.push_back(half);
+        if ((rank >> digit & 1) != taking_part) half.excluded.add(rank);
+      if (ranks - half.excluded.count() >= fewest_in_half) subsets.push_back(half);
     }
   return subsets;
 }

@@ -20,7 +20,7 @@ enum class LeftOut {
 /// One column with its excluded ranks.
 struct Subset {
   std::string column;  ///< "without-gpu3", "without-n1", "without-rail2", "digit1-is-0"
-  RankSet left_out;
+  RankSet excluded;
 };
 
 /// Returns the columns for a type of component; empty if needs() is not met. labels, nodes: label and node name of each

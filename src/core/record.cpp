@@ -279,7 +279,7 @@ std::string to_json(const RecordHead& record, std::span<const ResultText> result
   write_others(w, record.others);
   w.member("asked_by", record.asked_by).member("expected", record.expected);
   if (record.soak) write_soak(w.key("soak"), *record.soak);
-  if (!record.left_out.empty()) w.member("left_out", record.left_out);
+  if (!record.excluded_testcases.empty()) w.member("left_out", record.excluded_testcases);
   w.key("lost").begin_array();
   for (const auto& endpoint : record.lost)
     w.begin_object()

@@ -282,12 +282,12 @@ struct RecordHead {
   Topology topology;
   Software software;
   std::vector<Health> health;
-  std::optional<Activity> others;       ///< usage of the machine before the first measurement
-  std::vector<std::string> expected;    ///< test cases that the run should measure
-  std::vector<std::string> left_out;    ///< requested test cases that --budget excluded
-  std::optional<std::string> asked_by;  ///< name of the calling check (--asked-by)
-  std::vector<Lost> lost;               ///< lost endpoints; such a run never passes
-  std::string result = "PASS";          ///< PASS, FAIL, ERROR or TIMEOUT; INCOMPLETE before the end of the run
+  std::optional<Activity> others;               ///< usage of the machine before the first measurement
+  std::vector<std::string> expected;            ///< test cases that the run should measure
+  std::vector<std::string> excluded_testcases;  ///< requested test cases that --budget excluded
+  std::optional<std::string> asked_by;          ///< name of the calling check (--asked-by)
+  std::vector<Lost> lost;                       ///< lost endpoints; such a run never passes
+  std::string result = "PASS";                  ///< PASS, FAIL, ERROR or TIMEOUT; INCOMPLETE before the end of the run
   std::optional<std::string> error;
   std::vector<std::string> notes;
   std::optional<Soak> soak;  ///< result of --soak

@@ -278,14 +278,15 @@ bool CopySampler::append(Group& group, const Timeline& timeline, bool always) {
     const std::vector<Span>& spans = measured[k];
     Sample sample;
     sample.whole = hull(spans);
-    for (std::size_t way = 0; way < std::min(sample.ways.size(), spans.size()); ++way) sample.ways[way] = spans[way];
+    for (std::size_t direction = 0; direction < std::min(sample.directions.size(), spans.size()); ++direction)
+      sample.directions[direction] = spans[direction];
     sample.slowest = *std::max_element(spans.begin(), spans.end(),
                                        [](const Span& a, const Span& b) { return a.seconds() < b.seconds(); });
     sample.enqueue_seconds = timeline.copies[at].enqueue_seconds;
     const std::vector<double>& transfers = made[k];
     answer.transfers = std::accumulate(transfers.begin(), transfers.end(), 0.0) / static_cast<double>(transfers.size());
-    for (std::size_t way = 0; metric_ == Metric::bidirectional && way < transfers.size(); ++way)
-      answer.way_share.at(way) = transfers[way] / answer.transfers;
+    for (std::size_t direction = 0; metric_ == Metric::bidirectional && direction < transfers.size(); ++direction)
+      answer.direction_share.at(direction) = transfers[direction] / answer.transfers;
     answer.copies = spans.size();
     answer.bytes = 0;
     answer.started_together = answer.started_together && together[k];
@@ -314,14 +315,14 @@ void CopySampler::add_visibility_results(Group& group, const Timeline& timeline)
   }
 }
 
-std::vector<int> CopySampler::resources(const Place& place) const {
+std::vector<int> CopySampler::resources(const CellIndex& place) const {
   std::set<int> out;  // a set, because two directions of a cell may share resources
   for (const Copy& copy : cell(place).copies)
     for (const int resource : backend_.resources(copy)) out.insert(resource);
   return {out.begin(), out.end()};
 }
 
-std::vector<Path> CopySampler::paths(const Place& place) const {
+std::vector<Path> CopySampler::paths(const CellIndex& place) const {
   std::vector<Path> paths;
   for (const Copy& copy : cell(place).copies)
     if (!copy.background) paths.push_back({label(copy.source), label(copy.destination)});
@@ -332,9 +333,9 @@ std::string CopySampler::label(int endpoint) const {
   return backend_.endpoints().at(static_cast<std::size_t>(endpoint)).label;
 }
 
-bool CopySampler::is_available(const Place& place) const { return !lost_.lost_endpoint(cell(place).copies); }
+bool CopySampler::is_available(const CellIndex& place) const { return !lost_.lost_endpoint(cell(place).copies); }
 
-CellStatus CopySampler::lost_status(const Place& place) const {
+CellStatus CopySampler::lost_status(const CellIndex& place) const {
   const auto endpoint = lost_.lost_endpoint(cell(place).copies);
   return endpoint ? lost_.status(*endpoint) : CellStatus::error;
 }

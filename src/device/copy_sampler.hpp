@@ -30,12 +30,12 @@ class CopySampler final : public Sampler {
   CopySampler(Backend& backend, std::vector<CopyCell> cells, Metric metric, int warmup, bool stress, Deadline deadline);
 
   std::vector<Sampled> sample(const Round& round, const SampleRule& rule) override;
-  std::vector<int> resources(const Place& place) const override;
-  std::vector<Path> paths(const Place& place) const override;
-  bool is_available(const Place& place) const override;
-  CellStatus lost_status(const Place& place) const override;
-  bool simulates_corruption(const Place& place) const override {
-    return simulated_fault_.has && are_runs_compared(cell(place).copies);
+  std::vector<int> resources(const CellIndex& index) const override;
+  std::vector<Path> paths(const CellIndex& index) const override;
+  bool is_available(const CellIndex& index) const override;
+  CellStatus lost_status(const CellIndex& index) const override;
+  bool simulates_corruption(const CellIndex& index) const override {
+    return simulated_fault_.has && are_runs_compared(cell(index).copies);
   }
 
   /// Simulated corruption of every `every`-th sample.
@@ -68,12 +68,12 @@ class CopySampler final : public Sampler {
   bool append(Group& group, const Timeline& timeline, bool always);
   void add_visibility_results(Group& group, const Timeline& timeline);
   void end_failed_cells(Group& group, const std::vector<std::size_t>& owners, const CopiesFailed& failure);
-  const CopyCell& cell(const Place& place) const { return cells_.at(index_.at(place)); }
+  const CopyCell& cell(const CellIndex& index) const { return cells_.at(index_.at(index)); }
   std::string label(int endpoint) const;
 
   Backend& backend_;
   std::vector<CopyCell> cells_;
-  std::map<Place, std::size_t> index_;
+  std::map<CellIndex, std::size_t> index_;
   Metric metric_;
   int warmup_;
   bool stress_;

@@ -81,7 +81,7 @@ std::vector<Sampled> Context::sample(const Round& round, const SamplingRequest& 
     answers = sampler_.sample(round, rule);
   } catch (const std::exception& e) {
     const bool late = dynamic_cast<const TimedOut*>(&e) != nullptr;
-    for (const Place& place : round) store_.mark(place, late ? CellStatus::timeout : CellStatus::error);
+    for (const CellIndex& index : round) store_.mark(index, late ? CellStatus::timeout : CellStatus::error);
     record_lost_endpoints();
     throw;
   }
@@ -104,10 +104,10 @@ std::vector<Sampled> Context::sample(const Round& round, const SamplingRequest& 
   return answers;
 }
 
-void Context::add_visibility(const Place& place, const Visibility& seen) {
+void Context::add_visibility(const CellIndex& index, const Visibility& seen) {
   store_.change([&](MatrixResult& result) {
     const auto add = [&](const char* name, const char* title, const char* unit, std::uint64_t more) {
-      std::optional<double>& cell = result.part(name, title, unit)(place.row, place.column);
+      std::optional<double>& cell = result.part(name, title, unit)(index.row, index.column);
       cell = cell.value_or(0) + static_cast<double>(more);
     };
     add("rounds", "rounds checked", "rounds", seen.rounds);
@@ -116,63 +116,63 @@ void Context::add_visibility(const Place& place, const Visibility& seen) {
   });
 }
 
-void Context::add_coverage(const Place& place, const Coverage& coverage) {
+void Context::add_coverage(const CellIndex& index, const Coverage& coverage) {
   store_.change([&](MatrixResult& result) {
     result.coverage += coverage;
     // A large matrix stores the coverage of a cell only from the first wrong sample on.
     const bool is_large = result.rows.size() > most_sampled;
-    if (is_large && coverage.wrong_samples == 0 && !compared_.contains(place)) return;
-    Coverage& cell = compared_[place] += coverage;
-    if (cell.wrong_samples > 0) result.corrupted[{place.row, place.column}] = cell;
+    if (is_large && coverage.wrong_samples == 0 && !compared_.contains(index)) return;
+    Coverage& cell = compared_[index] += coverage;
+    if (cell.wrong_samples > 0) result.corrupted[{index.row, index.column}] = cell;
   });
 }
 
 /// Marks a cell as corrupt permanently. Its value remains.
-void Context::mark_corrupt(const Place& place, const Sampled& sampled) {
-  corrupt_.insert(place);
-  if (!store_.value(place)) return store_value(place, sampled);
-  store_.mark(place, CellStatus::corrupt);
-  note(name(place) + ": " + sampled.why);
+void Context::mark_corrupt(const CellIndex& index, const Sampled& sampled) {
+  corrupt_.insert(index);
+  if (!store_.value(index)) return store_value(index, sampled);
+  store_.mark(index, CellStatus::corrupt);
+  note(name(index) + ": " + sampled.why);
 }
 
 /// Removes the value of a cell with a proven error. Replaces the results of later samplings by this error.
-void Context::apply_proven_error(const Place& place, Sampled& sampled) {
+void Context::apply_proven_error(const CellIndex& index, Sampled& sampled) {
   if (sampled.is_proven) sampled.samples.clear();
-  if (sampled.is_proven && proven_errors_.emplace(place, sampled).second) {
-    store_.fail(place, CellStatus::error);
-    note(name(place) + ": " + sampled.why);
+  if (sampled.is_proven && proven_errors_.emplace(index, sampled).second) {
+    store_.fail(index, CellStatus::error);
+    note(name(index) + ": " + sampled.why);
   }
-  if (has_proven_error(place)) sampled = proven_errors_.at(place);
+  if (has_proven_error(index)) sampled = proven_errors_.at(index);
 }
 
-void Context::store_value(const Place& place, const Sampled& sampled) {
+void Context::store_value(const CellIndex& index, const Sampled& sampled) {
   const std::vector<double> values = values_of(description_.metric, sampled);
-  if (sampled.status == CellStatus::corrupt) corrupt_.insert(place);
+  if (sampled.status == CellStatus::corrupt) corrupt_.insert(index);
   const bool timed_out = sampled.status == CellStatus::timeout, failed = sampled.status == CellStatus::error;
   if (values.empty() || timed_out || failed) {  // a cell without a value becomes corrupt with its next value
-    store_.mark(place, timed_out ? CellStatus::timeout : CellStatus::error);
-    if (sampled.status == CellStatus::corrupt) note(name(place) + ": " + sampled.why);
+    store_.mark(index, timed_out ? CellStatus::timeout : CellStatus::error);
+    if (sampled.status == CellStatus::corrupt) note(name(index) + ": " + sampled.why);
     return;
   }
   const Interval interval = median_interval(values);
   CellValue cell;
-  cell.status = corrupt_.contains(place) ? CellStatus::corrupt : sampled.status;
+  cell.status = corrupt_.contains(index) ? CellStatus::corrupt : sampled.status;
   cell.value = median(values);
   cell.low = interval.low;
   cell.high = interval.high;
   cell.samples = static_cast<int>(values.size());
   StopRule rule = stop_;
-  rule.target = interval_target(link_class(place));
+  rule.target = interval_target(link_class(index));
   cell.converged = rule.converged(values);
   cell.verified = sampled.verified;
   cell.round = sampled.round;
   cell.began = sampled.began;
   cell.ended = sampled.ended;
   if (description_.metric == Metric::bidirectional)
-    for (std::size_t way = 0; way < cell.ways.size(); ++way) {
+    for (std::size_t direction = 0; direction < cell.directions.size(); ++direction) {
       std::vector<double> rates;
-      for (const Sample& sample : sampled.samples) rates.push_back(direction_bandwidth(sampled, sample, way));
-      cell.ways[way] = median(std::move(rates));
+      for (const Sample& sample : sampled.samples) rates.push_back(direction_bandwidth(sampled, sample, direction));
+      cell.directions[direction] = median(std::move(rates));
     }
   std::vector<double> enqueue, slowest;
   for (const Sample& sample : sampled.samples) {
@@ -183,31 +183,31 @@ void Context::store_value(const Place& place, const Sampled& sampled) {
   if (description_.metric == Metric::latency && median(enqueue) > 0) cell.enqueue_us = median(std::move(enqueue));
   if (description_.metric == Metric::bandwidth && sampled.copies > 1) cell.slowest_copy = median(std::move(slowest));
   cell.sampled = values;
-  store_.put(place, cell);
-  check_irregularities(place, sampled);
+  store_.put(index, cell);
+  check_irregularities(index, sampled);
 }
 
 /// Collects irregularities that change the meaning of a value.
-void Context::check_irregularities(const Place& place, const Sampled& sampled) {
-  if (sampled.status == CellStatus::corrupt) note(name(place) + ": " + sampled.why);
-  if (sampled.status == CellStatus::partial) partial_[sampled.why].push_back(name(place));
-  if (!sampled.started_together) not_concurrent_.push_back(name(place));
-  if (description_.metric == Metric::bidirectional) check_uneven_directions(place, sampled);
+void Context::check_irregularities(const CellIndex& index, const Sampled& sampled) {
+  if (sampled.status == CellStatus::corrupt) note(name(index) + ": " + sampled.why);
+  if (sampled.status == CellStatus::partial) partial_[sampled.why].push_back(name(index));
+  if (!sampled.started_together) not_concurrent_.push_back(name(index));
+  if (description_.metric == Metric::bidirectional) check_uneven_directions(index, sampled);
   double least = 1;
   for (const Sample& sample : sampled.samples) least = std::min(least, sample.loaded_share);
   if (least < least_loaded_share)
-    early_.push_back(name(place) + " after " + std::to_string(static_cast<int>(100 * least)) + " %");
+    early_.push_back(name(index) + " after " + std::to_string(static_cast<int>(100 * least)) + " %");
 }
 
 /// The slower direction runs alone at the end and is then faster. The sum of both directions is therefore too high.
-void Context::check_uneven_directions(const Place& place, const Sampled& sampled) {
+void Context::check_uneven_directions(const CellIndex& index, const Sampled& sampled) {
   std::vector<double> shares;
   for (const Sample& sample : sampled.samples) {
-    const double there = sample.ways[0].seconds(), back = sample.ways[1].seconds();
+    const double there = sample.directions[0].seconds(), back = sample.directions[1].seconds();
     shares.push_back(std::min(there, back) / std::max(there, back));
   }
   if (median(shares) < least_loaded_share)
-    uneven_.push_back(name(place) + " after " + std::to_string(static_cast<int>(100 * median(shares))) + " %");
+    uneven_.push_back(name(index) + " after " + std::to_string(static_cast<int>(100 * median(shares))) + " %");
 }
 
 std::string Context::shortened_list(const std::vector<std::string>& cells) {
@@ -241,13 +241,13 @@ std::vector<Round> Context::disjoint(const Round& cells) const {
   return rounds;
 }
 
-std::string Context::name(const Place& place) const {
-  return description_.rows.at(place.row) + "->" + description_.columns.at(place.column);
+std::string Context::name(const CellIndex& index) const {
+  return description_.rows.at(index.row) + "->" + description_.columns.at(index.column);
 }
 
-std::string_view Context::link_class(const Place& place) const {
+std::string_view Context::link_class(const CellIndex& index) const {
   if (description_.link_class.empty()) return {};
-  return description_.link_class(place.row, place.column);
+  return description_.link_class(index.row, index.column);
 }
 
 void Context::record_interference(double interference) {

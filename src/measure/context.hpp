@@ -18,7 +18,7 @@ class Context {
   /// Returns labels, link classes and metric of the matrix. They do not change during the measurement.
   const MatrixDescription& description() const { return description_; }
   /// Returns the link class of a cell; "" in a matrix that is too large to store link classes.
-  std::string_view link_class(const Place& place) const;
+  std::string_view link_class(const CellIndex& cell) const;
   const Work& work() const { return work_; }
   const MeasureOptions& options() const { return options_; }
   Sampler& sampler() { return sampler_; }
@@ -45,18 +45,18 @@ class Context {
   std::vector<Sampled> sample(const Round& round, const SamplingRequest& request);
 
   /// Stores the median of the samples as the cell's value, or its status if the cell failed.
-  void store_value(const Place& place, const Sampled& sampled);
+  void store_value(const CellIndex& cell, const Sampled& sampled);
   /// Returns the target for the half width of a median's interval, as a fraction of the median: --target-ci, or the
   /// default of the link class.
   double interval_target(std::string_view link_class) const;
   /// Returns whether an earlier sampling proved that the cell cannot have a value (Sampled::is_proven).
-  bool has_proven_error(const Place& place) const { return proven_errors_.contains(place); }
+  bool has_proven_error(const CellIndex& cell) const { return proven_errors_.contains(cell); }
 
   double median_of(const Sampled& sampled) const;
   /// Splits cells into rounds. Cells of a round share no resource (Sampler::resources).
   std::vector<Round> disjoint(const Round& cells) const;
   /// Returns the name of a cell, "gpu0->gpu3".
-  std::string name(const Place& place) const;
+  std::string name(const CellIndex& cell) const;
   /// Adds a note to the record, unless the record contains the same note.
   void note(std::string text);
   /// Raises the recorded interference (Schedule::interference) to this fraction.
@@ -68,12 +68,12 @@ class Context {
 
  private:
   void record_lost_endpoints();
-  void add_visibility(const Place& place, const Visibility& seen);
-  void add_coverage(const Place& place, const Coverage& coverage);
-  void mark_corrupt(const Place& place, const Sampled& sampled);
-  void apply_proven_error(const Place& place, Sampled& sampled);
-  void check_irregularities(const Place& place, const Sampled& sampled);
-  void check_uneven_directions(const Place& place, const Sampled& sampled);
+  void add_visibility(const CellIndex& cell, const Visibility& seen);
+  void add_coverage(const CellIndex& cell, const Coverage& coverage);
+  void mark_corrupt(const CellIndex& cell, const Sampled& sampled);
+  void apply_proven_error(const CellIndex& cell, Sampled& sampled);
+  void check_irregularities(const CellIndex& cell, const Sampled& sampled);
+  void check_uneven_directions(const CellIndex& cell, const Sampled& sampled);
 
   Sampler& sampler_;
   const Work& work_;
@@ -84,9 +84,9 @@ class Context {
   MatrixDescription description_;
   StopRule stop_;
   Clock::time_point start_ = Clock::now();
-  std::map<Place, Coverage> compared_;  ///< sums over all samplings of a cell
-  std::set<Place> corrupt_;             ///< cells with wrong data, with or without a value
-  std::map<Place, Sampled> proven_errors_;
+  std::map<CellIndex, Coverage> compared_;  ///< sums over all samplings of a cell
+  std::set<CellIndex> corrupt_;             ///< cells with wrong data, with or without a value
+  std::map<CellIndex, Sampled> proven_errors_;
   std::vector<std::string> not_concurrent_;  ///< cells whose copies did not start together
   std::vector<std::string> early_;           ///< cells whose load ended early
   std::vector<std::string> uneven_;          ///< cells with one direction that ended before the other direction

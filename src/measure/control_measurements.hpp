@@ -56,12 +56,12 @@ class ControlMeasurements {
   Context& context_;
   const Rounds& rounds_;
   std::optional<std::size_t> excluded_round_;
-  std::vector<Part> unchecked_;      ///< parts without a control measurement
-  std::map<Place, double> values_;   ///< median of each cell
-  std::size_t round_samples_ = 0;    ///< samples taken by rounds
-  std::size_t control_samples_ = 0;  ///< samples taken by control measurements
-  double largest_interference_ = 0;  ///< of the parts that next_disturbed() returned
-  std::mt19937 random_{1};           ///< chooses rounds of a large matrix; same seed in every run
+  std::vector<Part> unchecked_;         ///< parts without a control measurement
+  std::map<CellIndex, double> values_;  ///< median of each cell
+  std::size_t round_samples_ = 0;       ///< samples taken by rounds
+  std::size_t control_samples_ = 0;     ///< samples taken by control measurements
+  double largest_interference_ = 0;     ///< of the parts that next_disturbed() returned
+  std::mt19937 random_{1};              ///< chooses rounds of a large matrix; same seed in every run
 };
 
 }  // namespace linkmatrix

@@ -39,7 +39,7 @@ class Measurement {
   void measure_all() {
     at_once_ = concurrent_cells();
     for (std::size_t r = 0; r < rounds().count(); ++r) {
-      const std::vector<Round> parts = split_rounds<Place>({rounds().at(r)}, at_once_);
+      const std::vector<Round> parts = split_rounds<CellIndex>({rounds().at(r)}, at_once_);
       const double step = 1 / static_cast<double>(rounds().count() * parts.size());
       double measured = static_cast<double>(r) / static_cast<double>(rounds().count());
       for (const Round& part : parts) {
@@ -68,7 +68,7 @@ class Measurement {
   /// Measures cells concurrently. measured: fraction of the rounds that is complete afterwards.
   void measure_part(const Round& part, std::size_t round, double measured) {
     const auto [there, lost] = split_by_availability(part);
-    for (const Place& place : lost) context_.store().mark(place, context_.sampler().lost_status(place));
+    for (const CellIndex& cell : lost) context_.store().mark(cell, context_.sampler().lost_status(cell));
     if (there.empty()) return;
     const std::vector<Sampled> answers =
         context_.sample(there, {.stop = context_.stop(), .counts = true, .round = round});
@@ -87,10 +87,10 @@ class Measurement {
   void measure_halves(const ControlMeasurements::Part& part) {
     ++split_;
     count_parts(part.cells.size(), -1);
-    for (const Place& place : part.cells) context_.store().fail(place, CellStatus::not_run);
+    for (const CellIndex& cell : part.cells) context_.store().fail(cell, CellStatus::not_run);
     const std::size_t width = (part.cells.size() + 1) / 2;
     short_samples_.split(part.number, width);
-    for (const Round& half : split_rounds<Place>({part.cells}, width)) measure_part(half, part.number, 1);
+    for (const Round& half : split_rounds<CellIndex>({part.cells}, width)) measure_part(half, part.number, 1);
   }
 
   /// Adds `parts` (1 or −1) to the number of accepted parts with `cells` cells, and updates the recorded schedule.
@@ -111,8 +111,8 @@ class Measurement {
   /// Returns the available cells and the cells of lost endpoints.
   std::pair<Round, Round> split_by_availability(const Round& round) {
     std::pair<Round, Round> split;
-    for (const Place& place : round)
-      (context_.sampler().is_available(place) ? split.first : split.second).push_back(place);
+    for (const CellIndex& cell : round)
+      (context_.sampler().is_available(cell) ? split.first : split.second).push_back(cell);
     return split;
   }
 

@@ -21,12 +21,12 @@ constexpr double significance = 0.001;      // maximum probability that chance m
 constexpr std::size_t full_matchings = 3, sparse_matchings = 2;
 constexpr std::size_t sparse_pairs = 4;  // per two groups: at most a quarter of the rate of common uplinks
 
-void measure_crossing_rates(Context& context, const Places& places, const Round& round, bool few) {
+void measure_crossing_rates(Context& context, const EndpointGroups& groups, const Round& round, bool few) {
   const auto answers = context.sample(round, {.stop = fixed_sample_count(thorough_samples)});
   std::map<std::pair<std::string, std::string>, std::vector<double>> rates;
   for (std::size_t k = 0; k < round.size(); ++k)
     if (answers[k].status == CellStatus::ok && !answers[k].samples.empty())
-      rates[{places.group[round[k].row], places.group[round[k].column]}].push_back(context.median_of(answers[k]));
+      rates[{groups.group[round[k].row], groups.group[round[k].column]}].push_back(context.median_of(answers[k]));
   context.store().change([&](MatrixResult& result) {
     for (const auto& [groups, all] : rates) {
       const double mean = std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
@@ -48,7 +48,7 @@ std::optional<Matchings::SharedBottleneck> find_shared_bottleneck(Context& conte
   for (const auto& part : split_rounds<Suspicion::Value>({cells}, at_once)) {
     if (context.out_of_time()) break;
     Round round;
-    for (const auto& cell : part) round.push_back(cell.place);
+    for (const auto& value : part) round.push_back(value.cell);
     const auto answers = context.sample(round, {.stop = fixed_sample_count(thorough_samples)});
     for (std::size_t k = 0; k < round.size(); ++k) {
       if (answers[k].status != CellStatus::ok || answers[k].samples.empty()) continue;
@@ -74,12 +74,12 @@ std::optional<Matchings::SharedBottleneck> find_shared_bottleneck(Context& conte
 std::vector<Round> lane_rounds(const std::vector<MatchingGenerator::Pair>& pairs, const std::vector<std::size_t>& lanes,
                                bool back) {
   std::vector<Round> rounds(1 + *std::max_element(lanes.begin(), lanes.end()));
-  for (const auto& [a, b] : pairs) rounds[lanes[a]].push_back(back ? Place{b, a} : Place{a, b});
+  for (const auto& [a, b] : pairs) rounds[lanes[a]].push_back(back ? CellIndex{b, a} : CellIndex{a, b});
   std::erase_if(rounds, [](const Round& round) { return round.empty(); });
   return rounds;
 }
 
-std::size_t measure_crossings(Context& context, MatchingGenerator& generator, const Places& places,
+std::size_t measure_crossings(Context& context, MatchingGenerator& generator, const EndpointGroups& groups,
                               const std::vector<bool>& out) {
   for (std::size_t k = 0; k < full_matchings + sparse_matchings; ++k) {
     if (context.out_of_time()) return full_matchings + sparse_matchings - k;
@@ -87,8 +87,8 @@ std::size_t measure_crossings(Context& context, MatchingGenerator& generator, co
     const auto pairs = generator.pair_across_groups(out, few ? sparse_pairs : out.size());
     for (const bool back : {false, true}) {
       if (back && context.description().metric == Metric::bidirectional) continue;
-      for (const Round& round : lane_rounds(pairs, places.lane, back))
-        measure_crossing_rates(context, places, round, few);
+      for (const Round& round : lane_rounds(pairs, groups.lane, back))
+        measure_crossing_rates(context, groups, round, few);
     }
   }
   return 0;

@@ -24,7 +24,7 @@ std::vector<Round> lane_rounds(const std::vector<MatchingGenerator::Pair>& pairs
 /// Measures the rates between groups and adds them to Matchings::crossings. In three matchings all endpoints of a group
 /// exchange data with another group; in two further matchings four endpoints per group do. out: for each endpoint,
 /// whether it is excluded. Returns the number of matchings that the time limit skipped.
-std::size_t measure_crossings(Context& context, MatchingGenerator& generator, const Places& places,
+std::size_t measure_crossings(Context& context, MatchingGenerator& generator, const EndpointGroups& groups,
                               const std::vector<bool>& out);
 
 }  // namespace linkmatrix

@@ -82,7 +82,7 @@ std::vector<MatchingGenerator::Pair> MatchingGenerator::pair_across_groups(const
                                                                            std::size_t most) {
   std::map<std::string, std::vector<std::size_t>> members;
   for (std::size_t endpoint = 0; endpoint < taken.size(); ++endpoint)
-    if (!taken[endpoint]) members[places_.group[endpoint]].push_back(endpoint);
+    if (!taken[endpoint]) members[groups_.group[endpoint]].push_back(endpoint);
   std::vector<std::string> free;
   for (auto& [name, endpoints] : members) shuffle(endpoints), free.push_back(name);
   shuffle(free);
@@ -108,7 +108,7 @@ void MatchingGenerator::append_pairs(const std::vector<std::size_t>& from, std::
   for (const std::size_t one : from) {
     if (pairs.size() >= end) return;
     const auto partner = std::find_if(to.begin(), to.end(), [&](std::size_t other) {
-      return places_.lane[other] == places_.lane[one] && places_.node[other] != places_.node[one];
+      return groups_.lane[other] == groups_.lane[one] && groups_.node[other] != groups_.node[one];
     });
     if (partner == to.end()) continue;
     pairs.emplace_back(one, *partner);

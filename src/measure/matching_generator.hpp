@@ -12,7 +12,7 @@ namespace linkmatrix {
 
 /// Location of each endpoint, by its index. Endpoints of one node never form a pair, nor do endpoints of different
 /// lanes. The cells of one lane run concurrently.
-struct Places {
+struct EndpointGroups {
   std::vector<std::size_t> node, lane;
   /// Group of each endpoint, such as its leaf switch. Empty: no groups. With groups, pairs are inside groups.
   std::vector<std::string> group{};
@@ -24,8 +24,8 @@ class MatchingGenerator {
  public:
   using Pair = std::pair<std::size_t, std::size_t>;
 
-  MatchingGenerator(Places places, std::uint64_t seed)
-      : places_{std::move(places)}, random_{seed}, met_(places_.node.size()) {}
+  MatchingGenerator(EndpointGroups groups, std::uint64_t seed)
+      : groups_{std::move(groups)}, random_{seed}, met_(groups_.node.size()) {}
 
   /// Pairs each endpoint of `wanted`, in order, with a new partner. good: for each endpoint, whether it may be the
   /// partner. Sets `taken` for paired endpoints, and leaves out endpoints without a possible partner.
@@ -53,8 +53,8 @@ class MatchingGenerator {
 
  private:
   bool may_meet(std::size_t a, std::size_t b) const {
-    const bool is_inside = places_.group.empty() || places_.group[a] == places_.group[b];
-    return is_inside && places_.node[a] != places_.node[b] && places_.lane[a] == places_.lane[b];
+    const bool is_inside = groups_.group.empty() || groups_.group[a] == groups_.group[b];
+    return is_inside && groups_.node[a] != groups_.node[b] && groups_.lane[a] == groups_.lane[b];
   }
   bool is_new_pair(std::size_t a, std::size_t b) const { return may_meet(a, b) && !have_met(a, b); }
   std::vector<std::size_t> free_endpoints(const std::vector<bool>& taken);
@@ -62,7 +62,7 @@ class MatchingGenerator {
                     std::vector<Pair>& pairs) const;
   bool exchange(std::vector<Pair>& pairs, std::size_t a, std::size_t b) const;
 
-  Places places_;
+  EndpointGroups groups_;
   std::mt19937_64 random_;
   std::vector<std::set<std::size_t>> met_;      ///< earlier partners of each endpoint
   std::set<std::set<std::string>> groups_met_;  ///< earlier pairs of groups

@@ -27,20 +27,20 @@ constexpr auto nap = std::chrono::milliseconds(20);
 
 class MatchingSchedule {
  public:
-  MatchingSchedule(Sampler& sampler, const Places& places, const MeasureOptions& options, Deadline deadline,
+  MatchingSchedule(Sampler& sampler, const EndpointGroups& groups, const MeasureOptions& options, Deadline deadline,
                    Store& store)
       : work_{rounds_},
         context_{sampler, work_, options, deadline, store},
         deadline_{deadline},
-        places_{places},
+        groups_{groups},
         seed_{options.seed ? *options.seed : std::random_device{}() >> 1},
-        generator_{places, seed_},
-        suspicion_{places.node.size(), context_.description().metric} {
+        generator_{groups, seed_},
+        suspicion_{groups.node.size(), context_.description().metric} {
     context_.store().change([&](MatrixResult& result) {
       result.schedule.matchings = true;
       result.matchings.emplace();
       result.matchings->seed = seed_;
-      result.matchings->groups = places_.group;
+      result.matchings->groups = groups_.group;
     });
   }
 
@@ -48,9 +48,9 @@ class MatchingSchedule {
     try {
       measure_all();
     } catch (...) {
-      for (const Place& place : planned_)
-        if (context_.store().status(place) == CellStatus::not_applicable)
-          context_.store().mark(place, CellStatus::not_run);
+      for (const CellIndex& cell : planned_)
+        if (context_.store().status(cell) == CellStatus::not_applicable)
+          context_.store().mark(cell, CellStatus::not_run);
       finish();
       throw;
     }
@@ -70,14 +70,14 @@ class MatchingSchedule {
     if (context_.store().can_remeasure()) retry(context_, static_cast<std::size_t>(-1));
     if (!shared_bottleneck_) confirm();
     set_remeasured_values();
-    if (!places_.group.empty() && context_.description().metric != Metric::latency) measure_groups();
+    if (!groups_.group.empty() && context_.description().metric != Metric::latency) measure_groups();
   }
 
   /// Measures the rates between groups without slow endpoints.
   void measure_groups() {
     auto out = absent();
     for (const std::size_t endpoint : suspicion_.state().settled) out[endpoint] = true;
-    if (const std::size_t left = measure_crossings(context_, generator_, places_, out); left > 0)
+    if (const std::size_t left = measure_crossings(context_, generator_, groups_, out); left > 0)
       context_.note(out_of_time + std::to_string(left) + " matchings across groups were not measured");
   }
 
@@ -127,14 +127,14 @@ class MatchingSchedule {
   }
 
   std::vector<bool> absent() {
-    std::vector<bool> out(places_.lane.size());
+    std::vector<bool> out(groups_.lane.size());
     for (std::size_t endpoint = 0; endpoint < out.size(); ++endpoint)
       out[endpoint] = !context_.sampler().is_available({endpoint, endpoint});
     return out;
   }
 
   /// Returns the pairs of slow cells, so that they are repeated with the same partner.
-  std::vector<Pair> same_pairs(const std::vector<Place>& cells, std::vector<bool>& taken) {
+  std::vector<Pair> same_pairs(const std::vector<CellIndex>& cells, std::vector<bool>& taken) {
     std::vector<Pair> pairs;
     for (const auto& [row, column] : cells) {
       if (taken[row] || taken[column]) continue;
@@ -159,7 +159,7 @@ class MatchingSchedule {
     planned_.clear();
     for (const bool back : {false, true}) {
       if (back && bidirectional) continue;
-      for (Round& part : lane_rounds(pairs, places_.lane, back)) {
+      for (Round& part : lane_rounds(pairs, groups_.lane, back)) {
         planned_.insert(planned_.end(), part.begin(), part.end());
         parts.push_back(std::move(part));
       }
@@ -176,11 +176,11 @@ class MatchingSchedule {
 
   void sample(const Round& part) {
     Round there;
-    for (const Place& place : part)
-      if (context_.sampler().is_available(place))
-        there.push_back(place);
+    for (const CellIndex& cell : part)
+      if (context_.sampler().is_available(cell))
+        there.push_back(cell);
       else
-        context_.store().mark(place, context_.sampler().lost_status(place));
+        context_.store().mark(cell, context_.sampler().lost_status(cell));
     if (there.empty()) return;
     const auto answers = context_.sample(there, {.stop = context_.stop(), .counts = true, .round = rounds_.count()});
     last_.clear();
@@ -192,11 +192,11 @@ class MatchingSchedule {
       last_.push_back({there[k], context_.median_of(answers[k])});
     }
     suspicion_.add(last_);
-    for (const Place& place : suspicion_.last_slow_cells())
-      if (again_.contains(place))
-        ++slow_again_[place];
+    for (const CellIndex& cell : suspicion_.last_slow_cells())
+      if (again_.contains(cell))
+        ++slow_again_[cell];
       else
-        slow_.insert(place);
+        slow_.insert(cell);
     rounds_.add(there);
     context_.store().change([&](MatrixResult& result) {
       result.schedule.rounds = rounds_.count();
@@ -207,17 +207,17 @@ class MatchingSchedule {
   }
 
   /// Stores the first value of a cell. Collects later measurements for set_remeasured_values().
-  void store_or_collect(const Place& place, const Sampled& answer) {
-    if (!context_.store().value(place)) return context_.store_value(place, answer);
-    if (answer.status == CellStatus::ok && !answer.samples.empty()) again_[place].push_back(answer);
+  void store_or_collect(const CellIndex& cell, const Sampled& answer) {
+    if (!context_.store().value(cell)) return context_.store_value(cell, answer);
+    if (answer.status == CellStatus::ok && !answer.samples.empty()) again_[cell].push_back(answer);
   }
 
   /// Sets each repeated cell to the median of its measurements, or to the worse of two. A single disturbance therefore
   /// has no effect, but an intermittently slow path has.
   void set_remeasured_values() {
-    for (const auto& [place, answers] : again_) {
-      if (context_.store().status(place) != CellStatus::ok) continue;
-      const double before = *context_.store().value(place);
+    for (const auto& [cell, answers] : again_) {
+      if (context_.store().status(cell) != CellStatus::ok) continue;
+      const double before = *context_.store().value(cell);
       std::vector<double> later;
       std::vector<std::pair<double, const Sampled*>> all{{before, nullptr}};
       for (const Sampled& answer : answers) {
@@ -228,16 +228,16 @@ class MatchingSchedule {
         return worse_by(context_.description().metric, b.first, a.first) > 0;
       });
       if (const Sampled* chosen = all[(all.size() - 1) / 2].second) {
-        context_.store().fail(place,
+        context_.store().fail(cell,
                               CellStatus::not_applicable);  // so that store_value() does not count its data twice
-        context_.store_value(place, *chosen);
+        context_.store_value(cell, *chosen);
       }
-      if (!slow_.contains(place)) continue;
-      const std::size_t slow_again = slow_again_[place];
+      if (!slow_.contains(cell)) continue;
+      const std::size_t slow_again = slow_again_[cell];
       const Outcome outcome = 2 * slow_again > answers.size() ? Outcome::reproduced
                               : slow_again > 0                ? Outcome::intermittent
                                                               : Outcome::not_reproduced;
-      context_.store().change([&, at = place](MatrixResult& result) {
+      context_.store().change([&, at = cell](MatrixResult& result) {
         result.remeasured.push_back({at.row, at.column, before, median(later), outcome});
       });
     }
@@ -245,14 +245,14 @@ class MatchingSchedule {
 
   /// Decides by the final values which endpoints are slow. A repeated cell belongs to its first round.
   void decide() {
-    Suspicion all(places_.node.size(), context_.description().metric);
-    std::set<Place> seen;
+    Suspicion all(groups_.node.size(), context_.description().metric);
+    std::set<CellIndex> seen;
     for (std::size_t k = 0; k < rounds_.count(); ++k) {
       if (k == first_confirming_) all.begin_confirmation();
       std::vector<Suspicion::Value> values;
-      for (const Place& place : rounds_.at(k))
-        if (const auto value = context_.store().value(place); value && seen.insert(place).second)
-          values.push_back({place, *value});
+      for (const CellIndex& cell : rounds_.at(k))
+        if (const auto value = context_.store().value(cell); value && seen.insert(cell).second)
+          values.push_back({cell, *value});
       all.add(values);
     }
     context_.store().change([&](MatrixResult& result) {
@@ -293,7 +293,7 @@ class MatchingSchedule {
   const Work work_;
   Context context_;
   Deadline deadline_;
-  Places places_;
+  EndpointGroups groups_;
   std::uint32_t seed_;
   MatchingGenerator generator_;
   Suspicion suspicion_;
@@ -302,18 +302,18 @@ class MatchingSchedule {
   std::size_t first_confirming_ = static_cast<std::size_t>(-1);  ///< first round after the pause
   Round planned_;                                                ///< cells of the current matching
   std::vector<Suspicion::Value> last_;                           ///< cells of the last round
-  std::set<Place> slow_;                                         ///< cells that were slow in their first measurement
-  std::map<Place, std::size_t> slow_again_;                      ///< number of slow repeated measurements of a cell
-  std::map<Place, std::vector<Sampled>> again_;                  ///< repeated measurements
+  std::set<CellIndex> slow_;                                     ///< cells that were slow in their first measurement
+  std::map<CellIndex, std::size_t> slow_again_;                  ///< number of slow repeated measurements of a cell
+  std::map<CellIndex, std::vector<Sampled>> again_;              ///< repeated measurements
   std::vector<std::size_t> open_;                                ///< suspects at the end of the search
   std::vector<std::string> failed_;
 };
 
 }  // namespace
 
-void measure_matchings(Sampler& sampler, const Places& places, const MeasureOptions& options, Deadline deadline,
+void measure_matchings(Sampler& sampler, const EndpointGroups& groups, const MeasureOptions& options, Deadline deadline,
                        Store& store) {
-  MatchingSchedule(sampler, places, options, deadline, store).run();
+  MatchingSchedule(sampler, groups, options, deadline, store).run();
 }
 
 }  // namespace linkmatrix

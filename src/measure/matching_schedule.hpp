@@ -23,7 +23,7 @@ constexpr std::size_t least_endpoints_for_matchings = 8;
 ///
 /// Limits: a fault of a single path is found with probability rounds / endpoints. After options.max_seconds no further
 /// matching starts, except the first two.
-void measure_matchings(Sampler& sampler, const Places& places, const MeasureOptions& options, Deadline deadline,
+void measure_matchings(Sampler& sampler, const EndpointGroups& groups, const MeasureOptions& options, Deadline deadline,
                        Store& store);
 
 }  // namespace linkmatrix

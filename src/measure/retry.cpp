@@ -9,10 +9,10 @@ namespace {
 
 constexpr std::size_t most_notes = 20;
 
-bool has_failed(Context& context, const Place& place) {
-  const CellStatus status = context.store().status(place);
-  return (status == CellStatus::timeout || status == CellStatus::error) && !context.has_proven_error(place) &&
-         context.sampler().is_available(place);
+bool has_failed(Context& context, const CellIndex& cell) {
+  const CellStatus status = context.store().status(cell);
+  return (status == CellStatus::timeout || status == CellStatus::error) && !context.has_proven_error(cell) &&
+         context.sampler().is_available(cell);
 }
 
 /// Returns the rounds to retry: failed cells that share no resource, at most `at_once` per round. With Work::together
@@ -23,9 +23,9 @@ std::vector<Round> retry_rounds(Context& context, std::size_t at_once) {
   Round failed;
   for (std::size_t r = 0; r < rounds.count(); ++r) {
     Round round = rounds.at(r);
-    std::erase_if(round, [&](const Place& place) { return !context.sampler().is_available(place); });
+    std::erase_if(round, [&](const CellIndex& cell) { return !context.sampler().is_available(cell); });
     Round here = round;
-    std::erase_if(here, [&](const Place& place) { return !has_failed(context, place); });
+    std::erase_if(here, [&](const CellIndex& cell) { return !has_failed(context, cell); });
     failed.insert(failed.end(), here.begin(), here.end());
     if (!here.empty()) again.push_back(std::move(round));
   }
@@ -40,9 +40,9 @@ void retry(Context& context, std::size_t at_once) {
   std::vector<std::string> reasons;
   for (const Round& round : retry_rounds(context, at_once)) {
     if (context.out_of_time()) break;
-    std::set<Place> wanted;
-    for (const Place& place : round)
-      if (has_failed(context, place)) wanted.insert(place);
+    std::set<CellIndex> wanted;
+    for (const CellIndex& cell : round)
+      if (has_failed(context, cell)) wanted.insert(cell);
     const auto answers =
         context.sample(round, {.stop = context.stop(), .counts = true, .round = context.work().rounds.count()});
     for (std::size_t k = 0; k < round.size(); ++k) {

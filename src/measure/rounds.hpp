@@ -8,13 +8,13 @@
 namespace linkmatrix {
 
 /// Position of a cell in a matrix. The row is the source, the column is the destination.
-struct Place {
+struct CellIndex {
   std::size_t row = 0, column = 0;
-  auto operator<=>(const Place&) const = default;
+  auto operator<=>(const CellIndex&) const = default;
 };
 
 /// Cells that are measured concurrently.
-using Round = std::vector<Place>;
+using Round = std::vector<CellIndex>;
 
 /// The rounds of a matrix. Every measured cell is in one round. Implementations may generate rounds on request, because
 /// the rounds of 16,384 endpoints do not fit into memory.

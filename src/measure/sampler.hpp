@@ -18,11 +18,11 @@ namespace linkmatrix {
 
 /// One sample of a cell: times of all its copies, each repeated `Sampled::transfers` times.
 struct Sample {
-  Span whole;                  ///< from the first start to the last end of the measured copies
-  std::array<Span, 2> ways{};  ///< bidirectional cell: from row to column, and the reverse direction
-  Span slowest{};              ///< the slowest copy
-  double enqueue_seconds = 0;  ///< host time to enqueue one transfer of the first copy, in seconds; 0: no queue
-  double loaded_share = 1;     ///< fraction of `whole` during which all background copies were running; 1: no load
+  Span whole;                        ///< from the first start to the last end of the measured copies
+  std::array<Span, 2> directions{};  ///< bidirectional cell: from row to column, and the reverse direction
+  Span slowest{};                    ///< the slowest copy
+  double enqueue_seconds = 0;        ///< host time to enqueue one transfer of the first copy, in seconds; 0: no queue
+  double loaded_share = 1;  ///< fraction of `whole` during which all background copies were running; 1: no load
 };
 
 /// Result of sampling one cell: its samples, or the reason of a failure.
@@ -36,7 +36,7 @@ struct Sampled {
   double transfers = 1;    ///< mean number of transfers per copy and sample; for a chain, number of accesses
   /// Bidirectional cell: transfers of each direction divided by `transfers`. The faster direction makes more transfers,
   /// so that both directions are always busy.
-  std::array<double, 2> way_share{1, 1};
+  std::array<double, 2> direction_share{1, 1};
   /// Returns whether a flag or answer of the visibility test did not arrive.
   bool is_unseen() const { return visibility && !visibility->is_seen(); }
   bool started_together = true;            ///< whether the copies started together
@@ -67,9 +67,11 @@ inline std::vector<double> values_of(Metric metric, const Sampled& sampled) {
   return values;
 }
 
-/// Returns the bandwidth of one direction of a bidirectional cell in GB/s. way: 0 from row to column, 1 the reverse.
-inline double direction_bandwidth(const Sampled& sampled, const Sample& sample, std::size_t way) {
-  return sampled.bytes / 2 * sampled.transfers * sampled.way_share.at(way) / sample.ways.at(way).seconds() * 1e-9;
+/// Returns the bandwidth of one direction of a bidirectional cell in GB/s. direction: 0 from row to column, 1 the
+/// reverse.
+inline double direction_bandwidth(const Sampled& sampled, const Sample& sample, std::size_t direction) {
+  return sampled.bytes / 2 * sampled.transfers * sampled.direction_share.at(direction) /
+         sample.directions.at(direction).seconds() * 1e-9;
 }
 
 /// How a sampler samples the cells of a round.
@@ -117,25 +119,25 @@ class Sampler {
 
   /// Returns the numbers of the resources that a cell uses, such as an engine or the memory of a NUMA node. Cells that
   /// share a resource never run concurrently, except in a stress.
-  virtual std::vector<int> resources(const Place& place) const = 0;
+  virtual std::vector<int> resources(const CellIndex& cell) const = 0;
 
   /// Returns the measured paths of a cell, without its background load.
-  virtual std::vector<Path> paths(const Place& place) const = 0;
+  virtual std::vector<Path> paths(const CellIndex& cell) const = 0;
 
   /// Returns whether the cell can be sampled: no endpoint that the cell needs is lost.
-  virtual bool is_available(const Place& place) const = 0;
+  virtual bool is_available(const CellIndex& cell) const = 0;
 
   /// Returns whether a cell is lost with any of its endpoints. A cell of several copies needs only one of its copies.
-  virtual bool needs_all(const Place&) const { return false; }
+  virtual bool needs_all(const CellIndex&) const { return false; }
 
   /// Returns the status of cells of a lost endpoint: timeout if the endpoint hung, else error.
-  virtual CellStatus lost_status(const Place&) const { return CellStatus::error; }
+  virtual CellStatus lost_status(const CellIndex&) const { return CellStatus::error; }
 
   /// Returns the endpoints lost since the last call.
   virtual std::vector<Lost> take_lost() { return {}; }
 
   /// Returns whether the sampler itself corrupts data of the cell for --simulate-fault.
-  virtual bool simulates_corruption(const Place&) const { return false; }
+  virtual bool simulates_corruption(const CellIndex&) const { return false; }
 
   /// Returns the bounds for the effect of concurrent cells.
   virtual Sensitivity sensitivity() const { return {}; }

@@ -60,10 +60,10 @@ void ShortSamples::split(std::size_t round, std::size_t concurrent_cells) {
   if (taken_ == 0) return;
   passes_ = taken_ + std::min(asked_, most_passes);
   context_.store().change([&](MatrixResult& result) {
-    for (const Place& place : rounds_.at(round)) {
-      counts_.erase(place);
+    for (const CellIndex& cell : rounds_.at(round)) {
+      counts_.erase(cell);
       for (ShortSampleSet::Pass& pass : result.short_samples->passes)
-        for (const auto& [r, c] : value_places(result, place)) pass.values(r, c).clear();
+        for (const auto& [r, c] : value_places(result, cell)) pass.values(r, c).clear();
     }
   });
 }
@@ -121,7 +121,7 @@ void ShortSamples::take_pass(std::size_t concurrent_cells) {
   for (std::size_t r = 0; r < rounds_.count(); ++r) {
     const auto width = widths_.find(r);
     const std::size_t at_once = width == widths_.end() ? concurrent_cells : std::min(concurrent_cells, width->second);
-    for (const Round& part : split_rounds<Place>({rounds_.at(r)}, at_once)) {
+    for (const Round& part : split_rounds<CellIndex>({rounds_.at(r)}, at_once)) {
       const Round cells = cells_to_sample(part);
       if (cells.empty()) continue;
       if (context_.out_of_time()) return;
@@ -137,8 +137,8 @@ void ShortSamples::take_pass(std::size_t concurrent_cells) {
 /// parts over the remaining passes.
 std::size_t ShortSamples::due(const Round& cells) const {
   std::size_t most = 0;
-  for (const Place& place : cells) {
-    const auto count = counts_.find(place);
+  for (const CellIndex& cell : cells) {
+    const auto count = counts_.find(cell);
     most = std::max(most, asked_ - (count == counts_.end() ? 0 : count->second));
   }
   const std::size_t left = passes_ - taken_;
@@ -148,34 +148,34 @@ std::size_t ShortSamples::due(const Round& cells) const {
 /// Returns the cells that lack samples and did not fail.
 Round ShortSamples::cells_to_sample(const Round& part) const {
   Round cells;
-  std::ranges::copy_if(part, std::back_inserter(cells), [&](const Place& place) {
-    const auto count = counts_.find(place);
-    const bool is_known = context_.store().value(place) || context_.store().status(place) == CellStatus::not_run;
-    return is_known && context_.sampler().is_available(place) && !failed_.contains(place) &&
+  std::ranges::copy_if(part, std::back_inserter(cells), [&](const CellIndex& cell) {
+    const auto count = counts_.find(cell);
+    const bool is_known = context_.store().value(cell) || context_.store().status(cell) == CellStatus::not_run;
+    return is_known && context_.sampler().is_available(cell) && !failed_.contains(cell) &&
            (count == counts_.end() || count->second < asked_);
   });
   return cells;
 }
 
-void ShortSamples::keep(const Place& place, const Sampled& answer) {
-  const CellStatus known = context_.store().status(place);
+void ShortSamples::keep(const CellIndex& cell, const Sampled& answer) {
+  const CellStatus known = context_.store().status(cell);
   const bool is_same = answer.status == CellStatus::ok || answer.status == known || known == CellStatus::not_run;
-  if (!is_same || answer.samples.empty()) return fail(place, answer);
+  if (!is_same || answer.samples.empty()) return fail(cell, answer);
   std::vector<double> values = values_of(context_.description().metric, answer);
-  std::size_t& count = counts_[place];
+  std::size_t& count = counts_[cell];
   values.resize(std::min(values.size(), asked_ - count));
   count += values.size();
   const double now = context_.seconds();
   context_.store().change([&](MatrixResult& result) {
     ShortSampleSet::Pass& pass = result.short_samples->passes.back();
-    for (const auto& [r, c] : value_places(result, place)) pass.values(r, c) = values;
+    for (const auto& [r, c] : value_places(result, cell)) pass.values(r, c) = values;
     pass.ended = now;
   });
 }
 
-void ShortSamples::fail(const Place& place, const Sampled& answer) {
-  failed_.insert(place);
-  reasons_.push_back(context_.name(place) + ": " + answer.why);
+void ShortSamples::fail(const CellIndex& cell, const Sampled& answer) {
+  failed_.insert(cell);
+  reasons_.push_back(context_.name(cell) + ": " + answer.why);
 }
 
 void ShortSamples::note() {

@@ -43,8 +43,8 @@ class ShortSamples {
   void take_pass(std::size_t concurrent_cells);
   std::size_t due(const Round& cells) const;
   Round cells_to_sample(const Round& part) const;
-  void keep(const Place& place, const Sampled& answer);
-  void fail(const Place& place, const Sampled& answer);
+  void keep(const CellIndex& cell, const Sampled& answer);
+  void fail(const CellIndex& cell, const Sampled& answer);
 
   Context& context_;
   const Rounds& rounds_;
@@ -57,9 +57,9 @@ class ShortSamples {
   std::size_t copies_ = 1;                     ///< largest number of copies per cell
   std::uint64_t divisor_ = 1;                  ///< divisor of the bytes
   int transfers_ = 0;                          ///< transfers per sample; 0: not chosen yet
-  std::map<Place, std::size_t> counts_;        ///< number of short samples per cell
+  std::map<CellIndex, std::size_t> counts_;    ///< number of short samples per cell
   std::map<std::size_t, std::size_t> widths_;  ///< maximum number of concurrent cells by round
-  std::set<Place> failed_;                     ///< cells that failed; they are not retried
+  std::set<CellIndex> failed_;                 ///< cells that failed; they are not retried
   std::vector<std::string> reasons_;
 };
 

@@ -120,28 +120,28 @@ void check_fault(const SimulatedFault& fault, const std::vector<Endpoint>& endpo
   check(fault.endpoint.substr(arrow + 2));
 }
 
-bool FaultySampler::touches(const Place& place) const {
-  const auto paths = sampler_.paths(place);
+bool FaultySampler::touches(const CellIndex& cell) const {
+  const auto paths = sampler_.paths(cell);
   return std::any_of(paths.begin(), paths.end(), [this](const Path& path) { return fault_.touches(path); });
 }
 
 /// Returns whether the cell is lost with the endpoint: all its copies touch the endpoint, or the cell needs every
 /// endpoint.
-bool FaultySampler::is_lost_with_endpoint(const Place& place) const {
-  const auto paths = sampler_.paths(place);
+bool FaultySampler::is_lost_with_endpoint(const CellIndex& cell) const {
+  const auto paths = sampler_.paths(cell);
   const auto touched = [this](const Path& path) { return fault_.touches(path); };
-  return is_one_direction(fault_) || sampler_.needs_all(place) ? std::any_of(paths.begin(), paths.end(), touched)
-                                                               : std::all_of(paths.begin(), paths.end(), touched);
+  return is_one_direction(fault_) || sampler_.needs_all(cell) ? std::any_of(paths.begin(), paths.end(), touched)
+                                                              : std::all_of(paths.begin(), paths.end(), touched);
 }
 
-bool FaultySampler::is_available(const Place& place) const {
-  return sampler_.is_available(place) && !(is_lost_ && is_lost_with_endpoint(place));
+bool FaultySampler::is_available(const CellIndex& cell) const {
+  return sampler_.is_available(cell) && !(is_lost_ && is_lost_with_endpoint(cell));
 }
 
-CellStatus FaultySampler::lost_status(const Place& place) const {
-  if (is_lost_ && is_lost_with_endpoint(place))
+CellStatus FaultySampler::lost_status(const CellIndex& cell) const {
+  if (is_lost_ && is_lost_with_endpoint(cell))
     return fault_.kind == Kind::hang ? CellStatus::timeout : CellStatus::error;
-  return sampler_.lost_status(place);
+  return sampler_.lost_status(cell);
 }
 
 std::vector<Lost> FaultySampler::take_lost() {
@@ -153,9 +153,9 @@ std::vector<Lost> FaultySampler::take_lost() {
   return lost;
 }
 
-void FaultySampler::break_down(const Place& place, Sampled& answer, Deadline until) {
+void FaultySampler::break_down(const CellIndex& cell, Sampled& answer, Deadline until) {
   is_lost_ = true;
-  if (!is_lost_with_endpoint(place)) {
+  if (!is_lost_with_endpoint(cell)) {
     if (answer.status == CellStatus::ok) answer.status = CellStatus::partial;
     answer.why = "simulated fault: " + fault_.endpoint + " took no part";
     return;
@@ -191,8 +191,8 @@ std::vector<Sampled> FaultySampler::sample(const Round& round, const SampleRule&
       for (Sample& sample : answer.samples) {
         if (!is_slow(round.size(), in_phase)) continue;
         slow_down(sample.whole), slow_down(sample.slowest);
-        for (std::size_t way = 0; way < std::min(paths.size(), sample.ways.size()); ++way)
-          if (fault_.touches(paths[way])) slow_down(sample.ways[way]);
+        for (std::size_t direction = 0; direction < std::min(paths.size(), sample.directions.size()); ++direction)
+          if (fault_.touches(paths[direction])) slow_down(sample.directions[direction]);
       }
     }
     if (fault_.kind == Kind::corrupt && !sampler_.simulates_corruption(round[k]) && receives_corruption(round[k]))
@@ -202,10 +202,10 @@ std::vector<Sampled> FaultySampler::sample(const Round& round, const SampleRule&
 }
 
 /// Marks samples as wrong. A cell whose data is compared once, after all samples, becomes wrong as a whole.
-void FaultySampler::corrupt(const Place& place, Sampled& answer) {
+void FaultySampler::corrupt(const CellIndex& cell, Sampled& answer) {
   if (!answer.verified || answer.status != CellStatus::ok) return;
   const std::uint64_t samples = answer.samples.size();
-  std::uint64_t& before = seen_[place];
+  std::uint64_t& before = seen_[cell];
   const std::uint64_t wrong = corrupt_samples(before, samples, fault_.every);
   before += samples;
   if (wrong == 0) return;
@@ -217,8 +217,8 @@ void FaultySampler::corrupt(const Place& place, Sampled& answer) {
 }
 
 /// Returns whether the fault changes any copy of the cell.
-bool FaultySampler::receives_corruption(const Place& place) const {
-  const auto paths = sampler_.paths(place);
+bool FaultySampler::receives_corruption(const CellIndex& cell) const {
+  const auto paths = sampler_.paths(cell);
   return std::any_of(paths.begin(), paths.end(), [this](const Path& path) { return fault_.affects(path); });
 }
 

@@ -89,29 +89,29 @@ class FaultySampler final : public Sampler {
       : sampler_{sampler}, fault_{fault}, random_{fault.seed} {}
 
   std::vector<Sampled> sample(const Round& round, const SampleRule& rule) override;
-  std::vector<int> resources(const Place& place) const override { return sampler_.resources(place); }
-  std::vector<Path> paths(const Place& place) const override { return sampler_.paths(place); }
-  bool is_available(const Place& place) const override;
-  bool needs_all(const Place& place) const override { return sampler_.needs_all(place); }
-  CellStatus lost_status(const Place& place) const override;
+  std::vector<int> resources(const CellIndex& cell) const override { return sampler_.resources(cell); }
+  std::vector<Path> paths(const CellIndex& cell) const override { return sampler_.paths(cell); }
+  bool is_available(const CellIndex& cell) const override;
+  bool needs_all(const CellIndex& cell) const override { return sampler_.needs_all(cell); }
+  CellStatus lost_status(const CellIndex& cell) const override;
   std::vector<Lost> take_lost() override;
   Sensitivity sensitivity() const override { return sampler_.sensitivity(); }
   Clocking clocking() const override { return sampler_.clocking(); }
 
  private:
-  bool touches(const Place& place) const;
-  bool receives_corruption(const Place& place) const;
-  bool is_lost_with_endpoint(const Place& place) const;
+  bool touches(const CellIndex& cell) const;
+  bool receives_corruption(const CellIndex& cell) const;
+  bool is_lost_with_endpoint(const CellIndex& cell) const;
   bool is_slow(std::size_t concurrent_cells, bool in_phase);
   void slow_down(Span& span) const { span.end = span.start + span.seconds() / (1 - fault_.loss); }
-  void break_down(const Place& place, Sampled& answer, Deadline until);
-  void corrupt(const Place& place, Sampled& answer);
+  void break_down(const CellIndex& cell, Sampled& answer, Deadline until);
+  void corrupt(const CellIndex& cell, Sampled& answer);
 
   Sampler& sampler_;
   SimulatedFault fault_;
   std::mt19937 random_;
   bool is_lost_ = false, is_announced_ = false;  ///< is_announced_: take_lost() has returned the endpoint
-  std::map<Place, std::uint64_t> seen_;          ///< number of samples of each corrupted cell
+  std::map<CellIndex, std::uint64_t> seen_;      ///< number of samples of each corrupted cell
 };
 
 /// Wraps a machine and adds the faults `counter` and `throttle` to the state of a device. The constructor throws as

@@ -5,7 +5,7 @@
 namespace linkmatrix {
 namespace {
 
-void put_parts(MatrixResult& result, const Place& at, const CellValue& cell) {
+void put_parts(MatrixResult& result, const CellIndex& at, const CellValue& cell) {
   if (cell.enqueue_us) result.part("enqueue", "enqueue latency", "us")(at.row, at.column) = *cell.enqueue_us;
   if (cell.slowest_copy)
     result.part("slowest_copy", "slowest of its copies", "GB/s")(at.row, at.column) = *cell.slowest_copy;
@@ -13,18 +13,18 @@ void put_parts(MatrixResult& result, const Place& at, const CellValue& cell) {
 
 }  // namespace
 
-std::vector<Place> value_places(const MatrixResult& result, const Place& place) {
+std::vector<CellIndex> value_places(const MatrixResult& result, const CellIndex& index) {
   const bool twice = result.metric == Metric::bidirectional && !result.triangle && result.rows == result.columns;
-  if (!twice) return {place};
-  return {place, {place.column, place.row}};
+  if (!twice) return {index};
+  return {index, {index.column, index.row}};
 }
 
-void ResultStore::put(const Place& place, const CellValue& cell) {
+void ResultStore::put(const CellIndex& index, const CellValue& cell) {
   change([&](MatrixResult& result) {
     if (verified_.empty()) verified_ = Matrix<bool>(result.rows.size(), result.columns.size());
-    const std::vector<Place> all = value_places(result, place);
-    for (std::size_t way = 0; way < all.size(); ++way) {
-      const auto& [r, c] = all[way];
+    const std::vector<CellIndex> all = value_places(result, index);
+    for (std::size_t direction = 0; direction < all.size(); ++direction) {
+      const auto& [r, c] = all[direction];
       CellStatus& status = result.status(r, c);
       if (status != CellStatus::corrupt) status = cell.status;
       result.values(r, c) = cell.value;
@@ -37,19 +37,19 @@ void ResultStore::put(const Place& place, const CellValue& cell) {
       result.ended(r, c) = cell.ended;
       if (!result.sampled.empty()) result.sampled(r, c) = cell.sampled;
       if (result.metric == Metric::bidirectional)
-        result.part("one_direction", "one direction", "GB/s")(r, c) = cell.ways[way];
+        result.part("one_direction", "one direction", "GB/s")(r, c) = cell.directions[direction];
       const bool was_good = verified_(r, c), is_good = status != CellStatus::corrupt && (cell.verified || was_good);
       if (is_good && !was_good) ++result.cells_verified;
       if (!is_good && was_good) --result.cells_verified;
       verified_(r, c) = is_good;
     }
-    put_parts(result, place, cell);
+    put_parts(result, index, cell);
   });
 }
 
-void ResultStore::mark(const Place& place, CellStatus status) {
+void ResultStore::mark(const CellIndex& index, CellStatus status) {
   change([&](MatrixResult& result) {
-    for (const auto& [r, c] : value_places(result, place)) {
+    for (const auto& [r, c] : value_places(result, index)) {
       const bool has_value = result.values(r, c).has_value();
       if (result.status(r, c) == CellStatus::corrupt || (has_value && status != CellStatus::corrupt)) continue;
       result.status(r, c) = status;
@@ -58,9 +58,9 @@ void ResultStore::mark(const Place& place, CellStatus status) {
   });
 }
 
-void ResultStore::fail(const Place& place, CellStatus status) {
+void ResultStore::fail(const CellIndex& index, CellStatus status) {
   change([&](MatrixResult& result) {
-    for (const auto& [r, c] : value_places(result, place)) {
+    for (const auto& [r, c] : value_places(result, index)) {
       if (result.status(r, c) == CellStatus::corrupt) continue;
       result.status(r, c) = status;
       result.values(r, c) = result.low(r, c) = result.high(r, c) = std::nullopt;
@@ -75,18 +75,18 @@ void ResultStore::fail(const Place& place, CellStatus status) {
   });
 }
 
-std::optional<double> ResultStore::value(const Place& place) const {
-  return record_.read([&](const Record& record) { return record.results.back().values(place.row, place.column); });
+std::optional<double> ResultStore::value(const CellIndex& index) const {
+  return record_.read([&](const Record& record) { return record.results.back().values(index.row, index.column); });
 }
 
-CellStatus ResultStore::status(const Place& place) const {
-  return record_.read([&](const Record& record) { return record.results.back().status(place.row, place.column); });
+CellStatus ResultStore::status(const CellIndex& index) const {
+  return record_.read([&](const Record& record) { return record.results.back().status(index.row, index.column); });
 }
 
-std::optional<Interval> ResultStore::interval(const Place& place) const {
+std::optional<Interval> ResultStore::interval(const CellIndex& index) const {
   return record_.read([&](const Record& record) -> std::optional<Interval> {
     const MatrixResult& result = record.results.back();
-    const auto low = result.low(place.row, place.column), high = result.high(place.row, place.column);
+    const auto low = result.low(index.row, index.column), high = result.high(index.row, index.column);
     if (!low || !high) return std::nullopt;
     return Interval{*low, *high};
   });

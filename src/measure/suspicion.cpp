@@ -23,38 +23,38 @@ Suspicion::Suspicion(std::size_t endpoints, Metric metric) : endpoints_{endpoint
 
 void Suspicion::add(const std::vector<Value>& values) {
   std::vector<double> logs;
-  for (const auto& [place, value] : values) logs.push_back(std::log(value));
+  for (const auto& [index, value] : values) logs.push_back(std::log(value));
   last_slow_cells_.clear();
   if (logs.empty()) return;
   const double middle = median(logs), sign = metric_ == Metric::latency ? -1 : 1;
   for (std::size_t k = 0; k < values.size(); ++k)
-    observations_.push_back({values[k].place, sign * (logs[k] - middle), first_, confirms_});
+    observations_.push_back({values[k].cell, sign * (logs[k] - middle), first_, confirms_});
   const double limit = threshold();
   for (std::size_t k = observations_.size() - values.size(); k < observations_.size(); ++k)
-    if (observations_[k].deviation < -limit) last_slow_cells_.push_back(observations_[k].place);
+    if (observations_[k].deviation < -limit) last_slow_cells_.push_back(observations_[k].cell);
 }
 
 double Suspicion::threshold() const {
   std::vector<double> deviations;
-  for (const Observation& cell : observations_) deviations.push_back(cell.deviation);
+  for (const Observation& observation : observations_) deviations.push_back(observation.deviation);
   return std::max(smallest_loss / 2, deviations.empty() ? 0 : 3 * robust_sigma(deviations));
 }
 
-Suspicion::Ends Suspicion::ends_of(const Place& place) const {
-  if (metric_ == Metric::bidirectional) return {place.row, place.column};
-  return {place.row, endpoints_ + place.column};
+Suspicion::Ends Suspicion::ends_of(const CellIndex& index) const {
+  if (metric_ == Metric::bidirectional) return {index.row, index.column};
+  return {index.row, endpoints_ + index.column};
 }
 
 void Suspicion::count(std::vector<End>& ends, double limit) const {
   for (End& end : ends) end.cells = end.slow = 0, end.is_watched = false;
-  for (const Observation& cell : observations_) {
-    const auto [from, to] = ends_of(cell.place);
+  for (const Observation& observation : observations_) {
+    const auto [from, to] = ends_of(observation.cell);
     if (ends[from].is_settled || ends[to].is_settled) continue;
     for (const std::size_t end : {from, to}) {
       ++ends[end].cells;
-      if (cell.deviation >= -limit) continue;
+      if (observation.deviation >= -limit) continue;
       ++ends[end].slow;
-      ends[end].is_watched = ends[end].is_watched || cell.is_first || ends[end].slow >= least_slow;
+      ends[end].is_watched = ends[end].is_watched || observation.is_first || ends[end].slow >= least_slow;
     }
   }
 }
@@ -124,11 +124,11 @@ Suspicion::State Suspicion::state() const {
   std::stable_sort(suspects.begin(), suspects.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::set<std::size_t> open;
   for (const auto& [slow, endpoint] : suspects) found.suspects.push_back(endpoint), open.insert(endpoint);
-  for (const Observation& cell : observations_) {
-    const auto [from, to] = ends_of(cell.place);
+  for (const Observation& observation : observations_) {
+    const auto [from, to] = ends_of(observation.cell);
     const bool is_explained = ends[from].is_settled || ends[to].is_settled;
-    const bool is_open = open.contains(cell.place.row) || open.contains(cell.place.column);
-    if (cell.deviation < -limit && !is_explained && !is_open) found.alone.push_back(cell.place);
+    const bool is_open = open.contains(observation.cell.row) || open.contains(observation.cell.column);
+    if (observation.deviation < -limit && !is_explained && !is_open) found.alone.push_back(observation.cell);
   }
   return found;
 }
@@ -136,12 +136,12 @@ Suspicion::State Suspicion::state() const {
 Matchings::SlowEndpoint Suspicion::describe(std::size_t endpoint, bool sends, bool receives, double limit) const {
   Matchings::SlowEndpoint found{endpoint, sends, receives, 0, 0, 0, 0, 0};
   std::vector<double> slow;
-  for (const Observation& cell : observations_) {
-    if (!(sends && cell.place.row == endpoint) && !(receives && cell.place.column == endpoint)) continue;
-    ++(cell.confirms ? found.confirmed : found.cells);
-    if (cell.deviation >= -limit) continue;
-    ++(cell.confirms ? found.slow_again : found.slow);
-    slow.push_back(cell.deviation);
+  for (const Observation& observation : observations_) {
+    if (!(sends && observation.cell.row == endpoint) && !(receives && observation.cell.column == endpoint)) continue;
+    ++(observation.confirms ? found.confirmed : found.cells);
+    if (observation.deviation >= -limit) continue;
+    ++(observation.confirms ? found.slow_again : found.slow);
+    slow.push_back(observation.deviation);
   }
   found.shift = slow.empty() ? 0 : std::expm1(median(slow));
   if (sends && receives && metric_ != Metric::bidirectional) found.slow_again /= 2, found.confirmed /= 2;
@@ -157,9 +157,9 @@ void Suspicion::decide(Matchings& matchings) const {
     const bool receives = is_bidirectional ? sends : ends[endpoints_ + endpoint].is_settled;
     if (sends || receives) matchings.slow_endpoints.push_back(describe(endpoint, sends, receives, limit));
   }
-  for (const Observation& cell : observations_)
-    if (cell.deviation < -limit)
-      matchings.slow_rows.push_back(cell.place.row), matchings.slow_columns.push_back(cell.place.column);
+  for (const Observation& observation : observations_)
+    if (observation.deviation < -limit)
+      matchings.slow_rows.push_back(observation.cell.row), matchings.slow_columns.push_back(observation.cell.column);
 }
 
 }  // namespace linkmatrix

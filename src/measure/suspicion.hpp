@@ -22,14 +22,14 @@ class Suspicion {
   Suspicion(std::size_t endpoints, Metric metric);
 
   struct Value {
-    Place place;
+    CellIndex cell;
     double value;
   };
 
   /// Adds the cells of one concurrent round between nodes. They are compared with the median of this round.
   void add(const std::vector<Value>& values);
   /// Returns the slow cells of the last call of add(), in their order.
-  const std::vector<Place>& last_slow_cells() const { return last_slow_cells_; }
+  const std::vector<CellIndex>& last_slow_cells() const { return last_slow_cells_; }
   /// Marks all later rounds as confirming: measured after the pause.
   void begin_confirmation() { confirms_ = true; }
   /// Ends the first rounds, in which one slow cell suffices to suspect an end. Later, two are needed.
@@ -40,7 +40,7 @@ class Suspicion {
     std::vector<std::size_t> settled;   ///< slow endpoints, ascending
     std::vector<std::size_t> suspects;  ///< endpoints that need further partners; the most slow cells first
     std::vector<bool> good;             ///< by endpoint: whether it is not settled and has no unexplained slow cell
-    std::vector<Place> alone;           ///< slow cells without a settled or suspected endpoint
+    std::vector<CellIndex> alone;       ///< slow cells without a settled or suspected endpoint
   };
   State state() const;
 
@@ -52,7 +52,7 @@ class Suspicion {
 
  private:
   struct Observation {
-    Place place;
+    CellIndex cell;
     double deviation;         ///< ln(value / median), or its negative for latencies; negative: slow
     bool is_first, confirms;  ///< whether the round is one of the first, or confirming
   };
@@ -65,7 +65,7 @@ class Suspicion {
   struct Ends {
     std::size_t from, to;
   };
-  Ends ends_of(const Place& place) const;
+  Ends ends_of(const CellIndex& cell) const;
   std::vector<End> settled_ends(double limit) const;
   void count(std::vector<End>& ends, double limit) const;
   double random_outlier_rate(const std::vector<End>& ends) const;
@@ -75,7 +75,7 @@ class Suspicion {
   Metric metric_;
   bool first_ = true, confirms_ = false;
   std::vector<Observation> observations_;
-  std::vector<Place> last_slow_cells_;
+  std::vector<CellIndex> last_slow_cells_;
 };
 
 }  // namespace linkmatrix

@@ -32,8 +32,8 @@ void add(Sampled& sampled, double seconds) {
 
 std::vector<Sampled> NbodySampler::sample(const Round& round, const SampleRule& rule) {
   std::vector<Sampled> answers;
-  for (const Place& place : round) {
-    const NbodyCase& wanted = cases_.at(place);
+  for (const CellIndex& cell : round) {
+    const NbodyCase& wanted = cases_.at(cell);
     Sampled& answer = answers.emplace_back(sample_one(wanted, rule));
     if (answer.status != CellStatus::ok || !rule.verify) continue;
     const NbodyAnswer verdict = system_.verify(wanted, std::max(rule.until.seconds_left(), 0.0));
@@ -43,9 +43,9 @@ std::vector<Sampled> NbodySampler::sample(const Round& round, const SampleRule& 
   return answers;
 }
 
-std::vector<Path> NbodySampler::paths(const Place& place) const {
+std::vector<Path> NbodySampler::paths(const CellIndex& cell) const {
   const std::vector<std::string> devices = system_.devices();
-  const auto count = static_cast<std::size_t>(cases_.at(place).devices);
+  const auto count = static_cast<std::size_t>(cases_.at(cell).devices);
   std::vector<Path> paths;
   for (std::size_t d = 0; d < count; ++d) paths.push_back({devices.at(d), devices.at((d + 1) % count)});
   return paths;

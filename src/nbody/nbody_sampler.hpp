@@ -12,20 +12,20 @@ namespace linkmatrix {
 /// Samples one number of bodies on several numbers of devices. Each number of devices is a cell. One cell at a time.
 class NbodySampler final : public Sampler {
  public:
-  using Cases = std::map<Place, NbodyCase>;
+  using Cases = std::map<CellIndex, NbodyCase>;
 
   /// steps: steps per sample; 0: chosen by their duration.
   NbodySampler(NbodySystem& system, Cases cases, int steps)
       : system_{system}, cases_{std::move(cases)}, steps_{steps} {}
 
   std::vector<Sampled> sample(const Round& round, const SampleRule& rule) override;
-  std::vector<int> resources(const Place&) const override { return {0}; }
+  std::vector<int> resources(const CellIndex&) const override { return {0}; }
   /// Returns paths from each device to the next; for a single device, to itself.
-  std::vector<Path> paths(const Place& place) const override;
-  bool is_available(const Place& place) const override { return !system_.lost_status(cases_.at(place).devices); }
-  bool needs_all(const Place&) const override { return true; }
-  CellStatus lost_status(const Place& place) const override {
-    return system_.lost_status(cases_.at(place).devices).value_or(CellStatus::error);
+  std::vector<Path> paths(const CellIndex& cell) const override;
+  bool is_available(const CellIndex& cell) const override { return !system_.lost_status(cases_.at(cell).devices); }
+  bool needs_all(const CellIndex&) const override { return true; }
+  CellStatus lost_status(const CellIndex& cell) const override {
+    return system_.lost_status(cases_.at(cell).devices).value_or(CellStatus::error);
   }
   std::vector<Lost> take_lost() override { return system_.take_lost(); }
   Sensitivity sensitivity() const override { return {least_, most_}; }

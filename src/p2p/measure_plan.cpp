@@ -14,11 +14,11 @@ namespace {
 
 /// Packs the cells into rounds without common resources, in the order of the plan.
 std::vector<Round> rounds_of(const std::vector<CopyCell>& cells, const Sampler& sampler) {
-  const auto place = [&](std::size_t i) { return Place{cells[i].row, cells[i].column}; };
+  const auto index = [&](std::size_t i) { return CellIndex{cells[i].row, cells[i].column}; };
   std::vector<Round> rounds;
-  for (const auto& items : pack_rounds(cells.size(), [&](std::size_t i) { return sampler.resources(place(i)); })) {
+  for (const auto& items : pack_rounds(cells.size(), [&](std::size_t i) { return sampler.resources(index(i)); })) {
     Round& round = rounds.emplace_back();
-    for (const std::size_t i : items) round.push_back(place(i));
+    for (const std::size_t i : items) round.push_back(index(i));
   }
   return rounds;
 }

@@ -13,13 +13,13 @@ namespace {
 void refuse_contradictions(const P2pOptions& o) {
   Axes axes = o.axes;
   if (!o.named.empty() || o.suite) axes.memory.reset();  // then --memory sets the memory of ranks
-  const int ways = !o.named.empty() + o.suite.has_value() + axes.any();
+  const int selections = !o.named.empty() + o.suite.has_value() + axes.any();
   if (o.plan.host_pages == HostPages::pageable && (!o.blocks.empty() || o.plan.threads > 0))
     throw BadInput(
         "--blocks and --threads apply to kernels, and kernels cannot access pageable memory: use --host-memory pinned");
   if (o.sweep && o.blocks.size() > 1) throw BadInput("--sweep varies the size: give only one number of --blocks");
   if (o.soak > 0 && o.budget) throw BadInput("--soak sets the duration of the run: omit --budget");
-  if (ways > 1)
+  if (selections > 1)
     throw BadInput("test cases are selected twice: use either --testcase, --suite, or options such as --engine");
 }
 

@@ -137,9 +137,9 @@ class RanksMeasurer final : public Measurer {
 
   /// Returns the limit of one direction in GB/s, if devices write each other's memory.
   std::optional<double> link_limit(std::size_t r, std::size_t c) const {
-    const Transport way = parse_word<Transport>(network_->transport(matrix_case_.by_node, r, c));
+    const Transport transport = parse_word<Transport>(network_->transport(matrix_case_.by_node, r, c));
     const auto& limits = network_->topology().limit;
-    if (matrix_case_.by_node || way == Transport::mpi || way == Transport::staged || r >= limits.rows())
+    if (matrix_case_.by_node || transport == Transport::mpi || transport == Transport::staged || r >= limits.rows())
       return std::nullopt;
     return limits(r, c);
   }

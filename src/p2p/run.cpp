@@ -107,7 +107,7 @@ class P2pRun final : public ProgramRun {
     std::vector<std::string> names;
     for (const TestCase& testcase : rest) names.emplace_back(testcase.name);
     record().change([&](Record& record) {
-      record.left_out = names;
+      record.excluded_testcases = names;
       std::erase_if(record.expected, [&](const auto& name) { return std::ranges::find(names, name) != names.end(); });
     });
     supervisor().print("not measured, because --budget is used up: " + join(names) + "\n");

@@ -84,11 +84,11 @@ class ProgramRun {
   /// Makes the supervisor write the record from now on.
   void write_record();
 
-  /// Adds a result to the record and measures the cells at `places` serially, with the simulated fault. Throws as
+  /// Adds a result to the record and measures the cells at `cells` serially, with the simulated fault. Throws as
   /// measure(). After BadInput, removes the result.
-  void measure_one_by_one(const auto& places, MatrixResult result, Sampler& sampler, MeasureOptions how) {
+  void measure_one_by_one(const auto& cells, MatrixResult result, Sampler& sampler, MeasureOptions how) {
     std::vector<Round> rounds;
-    for (const Place& place : places) rounds.push_back({place});
+    for (const CellIndex& cell : cells) rounds.push_back({cell});
     measure_rounds(ListedRounds(std::move(rounds)), std::move(result), sampler, std::move(how));
   }
 

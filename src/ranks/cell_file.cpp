@@ -104,25 +104,26 @@ CellFile::CellFile(Guarded<Record>& record, std::filesystem::path file, std::siz
   change([this](MatrixResult& result) { result.large = counted(); });
 }
 
-void CellFile::put(const Place& place, const CellValue& cell) {
+void CellFile::put(const CellIndex& index, const CellValue& cell) {
   if (cell.verified && cell.status != CellStatus::corrupt) verified_ += bidirectional_ ? 2 : 1;
-  add(place, {static_cast<float>(cell.value), static_cast<float>(cell.low), static_cast<float>(cell.high),
+  add(index, {static_cast<float>(cell.value), static_cast<float>(cell.low), static_cast<float>(cell.high),
               static_cast<std::uint16_t>(std::min(cell.samples, 65535)), code(cell.status),
               static_cast<std::uint8_t>(cell.converged)});
 }
 
-void CellFile::mark(const Place& place, CellStatus status) {
+void CellFile::mark(const CellIndex& index, CellStatus status) {
   Cell cell;
   cell.status = code(status);
-  add(place, cell);
+  add(index, cell);
 }
 
-void CellFile::fail(const Place& place, CellStatus status) {
-  const std::uint8_t was = cell_at(place).status;
+void CellFile::fail(const CellIndex& index, CellStatus status) {
+  const std::uint8_t was = cell_at(index).status;
   if (was == code(CellStatus::corrupt)) return;
   if (was == code(CellStatus::ok)) verified_ -= std::min<std::uint64_t>(verified_, bidirectional_ ? 2 : 1);
-  for (int ways = bidirectional_ ? 2 : 1; ways > 0 && was != 0; --ways) --counts_[was], ++counts_[0];  // blank
-  mark(place, status);
+  for (int directions = bidirectional_ ? 2 : 1; directions > 0 && was != 0; --directions)
+    --counts_[was], ++counts_[0];  // blank
+  mark(index, status);
 }
 
 void CellFile::add_lost(const Lost& endpoint) {
@@ -133,24 +134,24 @@ void CellFile::change(const std::function<void(MatrixResult&)>& change) {
   record_.change([&](Record& record) { change(record.results.back()); });
 }
 
-void CellFile::add(const Place& place, const Cell& cell) {
-  add_once(place, cell);
-  if (bidirectional_) add_once({place.column, place.row}, cell);
+void CellFile::add(const CellIndex& index, const Cell& cell) {
+  add_once(index, cell);
+  if (bidirectional_) add_once({index.column, index.row}, cell);
   if (seconds_since(flushed_) < most_unwritten) return;
   flush_all();
   change([this](MatrixResult& result) { result.large = counted(), result.cells_verified = verified_; });
 }
 
-void CellFile::add_once(const Place& place, const Cell& cell) {
+void CellFile::add_once(const CellIndex& index, const Cell& cell) {
   if (cell.status == code(CellStatus::corrupt))
-    corrupt_.insert(place);
-  else if (!corrupt_.empty() && corrupt_.contains(place))
+    corrupt_.insert(index);
+  else if (!corrupt_.empty() && corrupt_.contains(index))
     return;
   if (counts_[0] > 0) --counts_[0];
   ++counts_[cell.status];
-  std::vector<Pending>& row = pending_[place.row];
-  row.push_back({static_cast<std::uint32_t>(place.column), cell});
-  if (row.size() >= most_pending) flush(place.row);
+  std::vector<Pending>& row = pending_[index.row];
+  row.push_back({static_cast<std::uint32_t>(index.column), cell});
+  if (row.size() >= most_pending) flush(index.row);
 }
 
 void CellFile::flush_all() {
@@ -184,27 +185,27 @@ void CellFile::write(std::size_t row, std::size_t column, std::span<const Cell> 
     throw DeviceError(file_.string() + " cannot be written: check its file system");
 }
 
-CellFile::Cell CellFile::cell_at(const Place& place) const {
-  const std::vector<Pending>& row = pending_[place.row];
+CellFile::Cell CellFile::cell_at(const CellIndex& index) const {
+  const std::vector<Pending>& row = pending_[index.row];
   for (auto pending = row.rbegin(); pending != row.rend(); ++pending)
-    if (pending->column == place.column) return pending->cell;
+    if (pending->column == index.column) return pending->cell;
   Cell cell;
-  read(place.row, place.column, {&cell, 1});
+  read(index.row, index.column, {&cell, 1});
   return cell;
 }
 
-std::optional<double> CellFile::value(const Place& place) const {
-  const Cell cell = cell_at(place);
+std::optional<double> CellFile::value(const CellIndex& index) const {
+  const Cell cell = cell_at(index);
   return cell.samples == 0 ? std::nullopt : std::optional<double>(cell.value);
 }
 
-std::optional<Interval> CellFile::interval(const Place& place) const {
-  const Cell cell = cell_at(place);
+std::optional<Interval> CellFile::interval(const CellIndex& index) const {
+  const Cell cell = cell_at(index);
   return cell.samples == 0 ? std::nullopt : std::optional<Interval>({cell.low, cell.high});
 }
 
-CellStatus CellFile::status(const Place& place) const {
-  const std::uint8_t wanted = cell_at(place).status;
+CellStatus CellFile::status(const CellIndex& index) const {
+  const std::uint8_t wanted = cell_at(index).status;
   for (const auto& [status, text] : Words<CellStatus>::table)
     if (code(status) == wanted) return status;
   return CellStatus::not_run;

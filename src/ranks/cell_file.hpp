@@ -44,12 +44,12 @@ class CellFile final : public Store {
   CellFile(Guarded<Record>& record, std::filesystem::path file, std::size_t n, bool bidirectional, LinkClass link_class,
            CellStatus blank = CellStatus::not_run);
 
-  void put(const Place& place, const CellValue& cell) override;
-  void mark(const Place& place, CellStatus status) override;
-  void fail(const Place& place, CellStatus status) override;
-  std::optional<double> value(const Place& place) const override;
-  CellStatus status(const Place& place) const override;
-  std::optional<Interval> interval(const Place& place) const override;
+  void put(const CellIndex& index, const CellValue& cell) override;
+  void mark(const CellIndex& index, CellStatus status) override;
+  void fail(const CellIndex& index, CellStatus status) override;
+  std::optional<double> value(const CellIndex& index) const override;
+  CellStatus status(const CellIndex& index) const override;
+  std::optional<Interval> interval(const CellIndex& index) const override;
   bool can_remeasure() const override { return false; }
   void add_lost(const Lost& endpoint) override;
   void change(const std::function<void(MatrixResult&)>& change) override;
@@ -75,11 +75,11 @@ class CellFile final : public Store {
   };
 
   std::uint8_t code(CellStatus status) const { return codes_.at(static_cast<std::size_t>(status)); }
-  void add(const Place& place, const Cell& cell);
-  void add_once(const Place& place, const Cell& cell);
+  void add(const CellIndex& index, const Cell& cell);
+  void add_once(const CellIndex& index, const Cell& cell);
   void flush(std::size_t row);
   void flush_all();
-  Cell cell_at(const Place& place) const;
+  Cell cell_at(const CellIndex& index) const;
   void read(std::size_t row, std::size_t column, std::span<Cell> cells) const;
   void write(std::size_t row, std::size_t column, std::span<const Cell> cells);
   std::vector<double> column_medians() const;
@@ -94,7 +94,7 @@ class CellFile final : public Store {
   std::array<std::uint8_t, Words<CellStatus>::table.size()> codes_{};  ///< code of each status
   std::uint64_t verified_ = 0;
   std::array<std::uint64_t, 256> counts_{};  ///< number of cells per status
-  std::set<Place> corrupt_;
+  std::set<CellIndex> corrupt_;
   Clock::time_point flushed_ = Clock::now();
   Descriptor out_;
   std::vector<std::vector<Pending>> pending_;  ///< by row: cells that are not written yet

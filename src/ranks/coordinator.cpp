@@ -37,7 +37,7 @@ Sampled sampled(CellAnswer answer) {
 
 }  // namespace
 
-Order Coordinator::order_for(const Place& place, const SampleRule& rule) const {
+Order Coordinator::order_for(const CellIndex& index, const SampleRule& rule) const {
   Order order = form_;
   order.task = Task::sample;
   order.stop = rule.stop;
@@ -46,7 +46,7 @@ Order Coordinator::order_for(const Place& place, const SampleRule& rule) const {
   order.bytes = form_.bytes == 0 ? 0 : std::max<std::uint64_t>(1, form_.bytes / rule.divide_bytes_by);
   order.time_limit = std::min(form_.time_limit, rule.until.seconds_left());
   order.enough_after = std::min(order.time_limit, rule.enough.seconds_left());
-  const std::vector<RankPair> pairs = rounds_.pairs_of(place);
+  const std::vector<RankPair> pairs = rounds_.pairs_of(index);
   order.pairs = static_cast<int>(pairs.size());
   for (std::size_t k = 0; k < pairs.size(); ++k) {
     const auto from = static_cast<std::size_t>(pairs[k].source), to = static_cast<std::size_t>(pairs[k].destination);
@@ -76,15 +76,15 @@ std::vector<Sampled> Coordinator::sample(const Round& round, const SampleRule& r
   return cells;
 }
 
-std::vector<int> Coordinator::resources(const Place& place) const {
+std::vector<int> Coordinator::resources(const CellIndex& index) const {
   std::vector<int> ranks;
-  for (const RankPair& pair : rounds_.pairs_of(place)) ranks.insert(ranks.end(), {pair.source, pair.destination});
+  for (const RankPair& pair : rounds_.pairs_of(index)) ranks.insert(ranks.end(), {pair.source, pair.destination});
   return ranks;
 }
 
-std::vector<Path> Coordinator::paths(const Place& place) const {
+std::vector<Path> Coordinator::paths(const CellIndex& index) const {
   std::vector<Path> paths;
-  for (const RankPair& pair : rounds_.pairs_of(place)) {
+  for (const RankPair& pair : rounds_.pairs_of(index)) {
     const std::string &from = table_.endpoints()[static_cast<std::size_t>(pair.source)].label,
                       &to = table_.endpoints()[static_cast<std::size_t>(pair.destination)].label;
     paths.push_back({from, to});
@@ -93,15 +93,15 @@ std::vector<Path> Coordinator::paths(const Place& place) const {
   return paths;
 }
 
-CellStatus Coordinator::lost_status(const Place& place) const {
+CellStatus Coordinator::lost_status(const CellIndex& index) const {
   CellStatus status = CellStatus::error;
-  for (const int rank : resources(place))
+  for (const int rank : resources(index))
     if (!ranks_.is_available(rank) && ranks_.lost_status(rank) == CellStatus::timeout) status = CellStatus::timeout;
   return status;
 }
 
-bool Coordinator::is_available(const Place& place) const {
-  const std::vector<int> ranks = resources(place);
+bool Coordinator::is_available(const CellIndex& index) const {
+  const std::vector<int> ranks = resources(index);
   return std::all_of(ranks.begin(), ranks.end(), [this](int rank) { return ranks_.is_available(rank); });
 }
 

@@ -18,16 +18,16 @@ class Coordinator final : public Sampler {
       : ranks_{ranks}, table_{table}, rounds_{rounds}, form_{form} {}
 
   std::vector<Sampled> sample(const Round& round, const SampleRule& rule) override;
-  std::vector<int> resources(const Place& place) const override;
-  std::vector<Path> paths(const Place& place) const override;
-  bool is_available(const Place& place) const override;
-  CellStatus lost_status(const Place& place) const override;
+  std::vector<int> resources(const CellIndex& cell) const override;
+  std::vector<Path> paths(const CellIndex& cell) const override;
+  bool is_available(const CellIndex& cell) const override;
+  CellStatus lost_status(const CellIndex& cell) const override;
   std::vector<Lost> take_lost() override { return ranks_.take_lost(); }
   Sensitivity sensitivity() const override { return {least_, most_}; }
   Clocking clocking() const override { return {"messages", std::nullopt}; }
 
  private:
-  Order order_for(const Place& place, const SampleRule& rule) const;
+  Order order_for(const CellIndex& cell, const SampleRule& rule) const;
 
   static constexpr double least_ = 0.01, most_ = 0.03;  ///< networks and shared cores are noisier than GPU links
 

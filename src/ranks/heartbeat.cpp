@@ -91,21 +91,21 @@ bool is_token(int socket, const Token& token, sockaddr* from, socklen_t* length)
 }
 
 /// A socket connected to one of rank 0's addresses. Connected, so that the system reports refusals.
-struct Way {
+struct Connection {
   std::unique_ptr<Descriptor> socket;
   bool answered = false;
 };
 
-std::vector<Way> ways_to(const HeartbeatAddress& address) {
-  std::vector<Way> ways;
+std::vector<Connection> connections_to(const HeartbeatAddress& address) {
+  std::vector<Connection> connections;
   for (int k = 0; k < address.count; ++k) {
     const auto& one = address.one[static_cast<std::size_t>(k)];
-    Way way{socket_of(one.storage.ss_family)};
+    Connection connection{socket_of(one.storage.ss_family)};
     const auto* const there = reinterpret_cast<const sockaddr*>(&one.storage);
-    if (way.socket->is_open() && ::connect(way.socket->number(), there, one.length) == 0)
-      ways.push_back(std::move(way));
+    if (connection.socket->is_open() && ::connect(connection.socket->number(), there, one.length) == 0)
+      connections.push_back(std::move(connection));
   }
-  return ways;
+  return connections;
 }
 
 }  // namespace
@@ -174,24 +174,27 @@ bool Heartbeat::pause(double seconds) const {
 }
 
 void Heartbeat::ask(std::stop_token stop, HeartbeatAddress address, HeartbeatPace pace) {
-  std::vector<Way> ways = ways_to(address);
+  std::vector<Connection> connections = connections_to(address);
   int refusals = 0;
-  while (!stop.stop_requested() && !ways.empty()) {
-    for (const Way& way : ways) ::send(way.socket->number(), address.token.data(), sizeof address.token, 0);
+  while (!stop.stop_requested() && !connections.empty()) {
+    for (const Connection& connection : connections)
+      ::send(connection.socket->number(), address.token.data(), sizeof address.token, 0);
     if (!pause(pace.between)) return;
     bool answered = false, refused = false;
-    for (Way& way : ways) {
+    for (Connection& connection : connections) {
       errno = 0;
-      while (is_token(way.socket->number(), address.token, nullptr, nullptr)) way.answered = answered = true;
+      while (is_token(connection.socket->number(), address.token, nullptr, nullptr))
+        connection.answered = answered = true;
       // Ignore addresses that never answered: they may belong to another node.
-      refused = refused || (errno == ECONNREFUSED && way.answered);
+      refused = refused || (errno == ECONNREFUSED && connection.answered);
     }
-    const bool known = std::any_of(ways.begin(), ways.end(), [](const Way& way) { return way.answered; });
+    const bool known = std::any_of(connections.begin(), connections.end(),
+                                   [](const Connection& connection) { return connection.answered; });
     if (answered)
       unanswered_ = refusals = 0;
     else if (known)
       ++unanswered_, refusals += refused ? 1 : 0;
-    if (answered) std::erase_if(ways, [](const Way& way) { return !way.answered; });
+    if (answered) std::erase_if(connections, [](const Connection& connection) { return !connection.answered; });
     if (unanswered_ >= pace.silent || refusals >= pace.refused) {
       if (!stop.stop_requested()) lost_();
       return;

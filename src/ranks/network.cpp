@@ -147,8 +147,8 @@ class MpiNetwork final : public Network {
     const RankRounds rounds = rounds_of(matrix_case, concurrency);
     const Coordinator coordinator(*ranks_, table_, rounds, form_of(matrix_case, {}));
     for (std::size_t r = 0; r < rounds.count(); ++r)
-      for (const Place& place : rounds.at(r))
-        for (const Path& path : coordinator.paths(place))
+      for (const CellIndex& cell : rounds.at(r))
+        for (const Path& path : coordinator.paths(cell))
           if (fault.affects(path)) return true;
     return false;
   }
@@ -166,12 +166,12 @@ class MpiNetwork final : public Network {
     options.cell_timeout = options_.pair_timeout;
     const Work work{rounds, bisection || how.concurrency == Concurrency::rounds};
     const bool few = how.concurrency == Concurrency::matchings;
-    const Places places = few ? places_of(matrix_case, rounds) : Places{};
+    const EndpointGroups groups = few ? endpoint_groups(matrix_case, rounds) : EndpointGroups{};
     const NetworkCells cells(table_, options_.record, matrix_case);
     const std::unique_ptr<Store> store = cells.make_store(rounds, few, record);
     try {
       if (few)
-        measure_matchings(sampler, places, options, deadline, *store);
+        measure_matchings(sampler, groups, options, deadline, *store);
       else
         linkmatrix::measure(sampler, work, options, deadline, *store);
     } catch (...) {
@@ -214,12 +214,12 @@ class MpiNetwork final : public Network {
   }
 
   /// Throws BadInput if the file of groups does not fit the nodes.
-  Places places_of(const NetworkCase& matrix_case, const RankRounds& rounds) const {
-    Places places = rounds.places();
+  EndpointGroups endpoint_groups(const NetworkCase& matrix_case, const RankRounds& rounds) const {
+    EndpointGroups groups = rounds.endpoint_groups();
     if (!options_.groups.empty())
-      places.group =
+      groups.group =
           groups_of(matrix_case.by_node ? table_.labels(true) : table_.nodes_of_ranks(), read_groups(options_.groups));
-    return places;
+    return groups;
   }
 
   void require_enough_endpoints(const NetworkCase& matrix_case) const {

@@ -54,7 +54,7 @@ Sample latency_of(std::span<const PairTimes> pairs) {
 }
 
 /// Returns the spans of one direction, as measured by its senders, else by its receivers.
-Span way(const Order& order, std::span<const PairTimes> pairs, bool back) {
+Span direction_span(const Order& order, std::span<const PairTimes> pairs, bool back) {
   std::vector<Span> sent, received;
   for (const PairTimes& pair : pairs) {
     const StepTimes &from = back ? pair.destination : pair.source, &to = back ? pair.source : pair.destination;
@@ -75,8 +75,8 @@ double ratio_of(double own, double around) { return own / std::max(around, least
 
 double bytes_of(const Order& order) {
   if (order.metric == Metric::latency) return 0;
-  const double ways = order.metric == Metric::bidirectional ? 2 : 1;
-  return ways * static_cast<double>(order.bytes) * order.pairs;
+  const double directions = order.metric == Metric::bidirectional ? 2 : 1;
+  return directions * static_cast<double>(order.bytes) * order.pairs;
 }
 
 double transfers_of(const Order& order, const Step& step) {
@@ -95,12 +95,12 @@ PairSample sample_of(const Order& order, const Step& step, std::span<const PairT
   out.sample.enqueue_seconds = pairs.front().source.enqueue_seconds;
   out.started_together = started_together(parts.sources) && started_together(parts.destinations);
   if (order.metric != Metric::bidirectional) return out;
-  out.sample.ways = {way(order, pairs, false), way(order, pairs, true)};
+  out.sample.directions = {direction_span(order, pairs, false), direction_span(order, pairs, true)};
   if (is_known(pairs.front().source.sent)) {
-    out.started_together = out.started_together && started_together(out.sample.ways);
+    out.started_together = out.started_together && started_together(out.sample.directions);
   } else if (out.sample.whole.seconds() < least_window * step.repeats) {
     // ranks start a few µs apart, which hides the difference of the directions in short windows
-    out.sample.ways = {out.sample.whole, out.sample.whole};
+    out.sample.directions = {out.sample.whole, out.sample.whole};
   }
   return out;
 }

@@ -23,16 +23,16 @@ RankRounds::RankRounds(std::vector<std::vector<int>> ranks_of, const RoundOption
     shifts_ = most_ranks_;
     cuts_ = (most_ranks_ + width_ - 1) / width_;
     if (!options_.bisection)
-      inside_ = round_robin_rounds(most_ranks_) * ((most_ranks_ / 2 + width_ - 1) / width_) * ways();
+      inside_ = round_robin_rounds(most_ranks_) * ((most_ranks_ / 2 + width_ - 1) / width_) * directions();
   }
-  between_ = node_rounds_ * shifts_ * cuts_ * ways();
+  between_ = node_rounds_ * shifts_ * cuts_ * directions();
 }
 
 Round RankRounds::at(std::size_t round) const { return round < between_ ? between(round) : inside(round - between_); }
 
 Round RankRounds::between(std::size_t round) const {
-  const bool back = round % ways() == 1;
-  round /= ways();
+  const bool back = round % directions() == 1;
+  round /= directions();
   const std::size_t cut = round % cuts_, shift = round / cuts_ % shifts_, node_round = round / cuts_ / shifts_;
   const std::size_t nodes = ranks_of_.size(), half = nodes / 2;
   Round out;
@@ -63,9 +63,9 @@ void RankRounds::pair_off(std::size_t from, std::size_t to, std::size_t shift, s
   }
 }
 
-std::vector<RankPair> RankRounds::pairs_of(const Place& place) const {
-  if (!options_.by_node) return {{static_cast<int>(place.row), static_cast<int>(place.column)}};
-  const std::vector<int>&a = ranks_of_[place.row], &b = ranks_of_[place.column];
+std::vector<RankPair> RankRounds::pairs_of(const CellIndex& cell) const {
+  if (!options_.by_node) return {{static_cast<int>(cell.row), static_cast<int>(cell.column)}};
+  const std::vector<int>&a = ranks_of_[cell.row], &b = ranks_of_[cell.column];
   const std::size_t count = std::min({a.size(), b.size(), width_}), crossed = options_.mapping == Mapping::crossed;
   std::vector<RankPair> pairs;
   for (std::size_t i = 0; i < count; ++i) pairs.push_back({a[i], b[(i + crossed) % count]});
@@ -74,24 +74,24 @@ std::vector<RankPair> RankRounds::pairs_of(const Place& place) const {
 
 /// Rounds inside nodes: every node has its own schedule, and all nodes measure concurrently.
 Round RankRounds::inside(std::size_t round) const {
-  const bool back = round % ways() == 1;
-  round /= ways();
+  const bool back = round % directions() == 1;
+  round /= directions();
   const std::size_t cuts = (most_ranks_ / 2 + width_ - 1) / width_, cut = round % cuts, turn = round / cuts;
   Round out;
   for (const std::vector<int>& ranks : ranks_of_) {
     if (turn >= round_robin_rounds(ranks.size())) continue;
     const auto pairs = round_robin_round(ranks.size(), turn);
     for (std::size_t k = cut * width_; k < std::min(pairs.size(), (cut + 1) * width_); ++k) {
-      Place place{static_cast<std::size_t>(ranks[pairs[k].first]), static_cast<std::size_t>(ranks[pairs[k].second])};
-      if (back) std::swap(place.row, place.column);
-      out.push_back(place);
+      CellIndex cell{static_cast<std::size_t>(ranks[pairs[k].first]), static_cast<std::size_t>(ranks[pairs[k].second])};
+      if (back) std::swap(cell.row, cell.column);
+      out.push_back(cell);
     }
   }
   return out;
 }
 
-Places RankRounds::places() const {
-  Places out;
+EndpointGroups RankRounds::endpoint_groups() const {
+  EndpointGroups out;
   for (std::size_t node = 0; node < ranks_of_.size(); ++node) {
     if (options_.by_node) {
       out.node.push_back(node);

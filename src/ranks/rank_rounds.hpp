@@ -33,11 +33,11 @@ class RankRounds final : public Rounds {
   /// Returns the cells of a round; empty if nodes have too few ranks for the round.
   Round at(std::size_t round) const override;
   /// Returns the concurrent pairs of ranks of a cell.
-  std::vector<RankPair> pairs_of(const Place& place) const;
+  std::vector<RankPair> pairs_of(const CellIndex& cell) const;
   bool is_bisection() const { return options_.bisection; }
   /// Returns the location of each row, for matchings. Ranks of a node that may communicate concurrently are in
   /// different lanes.
-  Places places() const;
+  EndpointGroups endpoint_groups() const;
   /// Returns whether a cell is in a round.
   bool has(std::size_t row, std::size_t column) const;
 
@@ -45,7 +45,7 @@ class RankRounds final : public Rounds {
   Round between(std::size_t round) const;
   Round inside(std::size_t round) const;
   void pair_off(std::size_t from, std::size_t to, std::size_t shift, std::size_t cut, Round& out) const;
-  std::size_t ways() const { return options_.bidirectional ? 1 : 2; }
+  std::size_t directions() const { return options_.bidirectional ? 1 : 2; }
 
   std::vector<std::vector<int>> ranks_of_;
   std::vector<std::size_t> node_of_;

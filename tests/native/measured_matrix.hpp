@@ -21,7 +21,7 @@ inline std::vector<Round> matchings(std::size_t n, Metric metric = Metric::bandw
     for (const bool back : {false, true}) {
       if (back && metric == Metric::bidirectional) continue;
       Round& round = rounds.emplace_back();
-      for (const auto& [a, b] : round_robin_round(n, r)) round.push_back(back ? Place{b, a} : Place{a, b});
+      for (const auto& [a, b] : round_robin_round(n, r)) round.push_back(back ? CellIndex{b, a} : CellIndex{a, b});
     }
   return rounds;
 }
@@ -52,15 +52,15 @@ inline Record measured(ScriptedSampler& sampler, std::size_t n, const MeasureOpt
   return record.read([](const Record& r) { return r; });
 }
 
-inline double ten(const Place&, std::size_t) { return 10; }
-inline double slow_from_1_to_2(const Place& place, std::size_t) { return place == Place{1, 2} ? 5 : 10; }
+inline double ten(const CellIndex&, std::size_t) { return 10; }
+inline double slow_from_1_to_2(const CellIndex& index, std::size_t) { return index == CellIndex{1, 2} ? 5 : 10; }
 
 constexpr int always = std::numeric_limits<int>::max();
 
 /// Returns a script that makes samplings `first` to `last` of a cell, counted from 1, fail with the answer.
-inline auto failing(Place cell, int first, int last, Sampled answer) {
-  return [=, sampling = 0](const Place& place, const SampleRule&, Sampled& result) mutable {
-    if (!(place == cell)) return;
+inline auto failing(CellIndex cell, int first, int last, Sampled answer) {
+  return [=, sampling = 0](const CellIndex& index, const SampleRule&, Sampled& result) mutable {
+    if (!(index == cell)) return;
     ++sampling;
     if (sampling >= first && sampling <= last) result = answer;
   };

@@ -44,16 +44,16 @@ class SimulatedNetwork final : public Sampler {
       if (fault.sends) sent[fault.endpoint] = 1 - fault.loss;
       if (fault.receives) received[fault.endpoint] = 1 - fault.loss;
     }
-    std::map<Place, double> slow;
-    for (const auto& [place, loss] : slow_paths) slow[place] = 1 - loss;
+    std::map<CellIndex, double> slow;
+    for (const auto& [index, loss] : slow_paths) slow[index] = 1 - loss;
     std::vector<double> rates;  // in lines
-    for (const Place& place : round) {
+    for (const CellIndex& index : round) {
       const auto end = [](const auto& faulty, const auto& healthy, std::size_t at) {
         const auto found = faulty.find(at);
         return healthy[at] * (found == faulty.end() ? 1 : found->second);
       };
-      rates.push_back(std::min(end(sent, sends_, place.row), end(received, receives_, place.column)));
-      if (const auto path = slow.find(place); path != slow.end()) rates.back() *= path->second;
+      rates.push_back(std::min(end(sent, sends_, index.row), end(received, receives_, index.column)));
+      if (const auto path = slow.find(index); path != slow.end()) rates.back() *= path->second;
     }
     leaves.limit(round, rates, random_);
     std::vector<Sampled> answers;
@@ -72,17 +72,17 @@ class SimulatedNetwork final : public Sampler {
     }
     return answers;
   }
-  std::vector<int> resources(const Place& place) const override {
-    return {static_cast<int>(place.row), static_cast<int>(place.column)};
+  std::vector<int> resources(const CellIndex& index) const override {
+    return {static_cast<int>(index.row), static_cast<int>(index.column)};
   }
-  std::vector<Path> paths(const Place& place) const override {
-    return {{std::to_string(place.row), std::to_string(place.column)}};
+  std::vector<Path> paths(const CellIndex& index) const override {
+    return {{std::to_string(index.row), std::to_string(index.column)}};
   }
-  bool is_available(const Place& place) const override {
-    return !lost.contains(place.row) && !lost.contains(place.column);
+  bool is_available(const CellIndex& index) const override {
+    return !lost.contains(index.row) && !lost.contains(index.column);
   }
 
-  std::map<Place, double> slow_paths;                       ///< by how much
+  std::map<CellIndex, double> slow_paths;                   ///< by how much
   std::size_t most_at_once = static_cast<std::size_t>(-1);  ///< cells that the network carries at full rate
   std::set<std::size_t> dead, lost;  ///< endpoints that answer nothing, and that are not even asked
   LeafSwitches leaves;
@@ -94,7 +94,7 @@ class SimulatedNetwork final : public Sampler {
     answer.bytes = 1e9;
     answer.verified = rule.verify;
     Sample sample{.whole = {0, 1 / rate}};
-    sample.slowest = sample.ways[0] = sample.ways[1] = sample.whole;
+    sample.slowest = sample.directions[0] = sample.directions[1] = sample.whole;
     answer.samples.assign(static_cast<std::size_t>(std::max(1, rule.stop.min_samples)), sample);
     return answer;
   }
@@ -115,45 +115,45 @@ class FewCells final : public Store {
     result.columns = result.rows;
   }
 
-  void put(const Place& place, const CellValue& cell) override { cells[place] = cell; }
-  void mark(const Place& place, CellStatus status) override { cells[place].status = status; }
-  void fail(const Place& place, CellStatus status) override { (cells[place] = {}).status = status; }
-  std::optional<double> value(const Place& place) const override {
-    const auto at = cells.find(place);
+  void put(const CellIndex& index, const CellValue& cell) override { cells[index] = cell; }
+  void mark(const CellIndex& index, CellStatus status) override { cells[index].status = status; }
+  void fail(const CellIndex& index, CellStatus status) override { (cells[index] = {}).status = status; }
+  std::optional<double> value(const CellIndex& index) const override {
+    const auto at = cells.find(index);
     return at == cells.end() || at->second.samples == 0 ? std::nullopt : std::optional(at->second.value);
   }
-  CellStatus status(const Place& place) const override {
-    const auto at = cells.find(place);
+  CellStatus status(const CellIndex& index) const override {
+    const auto at = cells.find(index);
     return at == cells.end() ? CellStatus::not_applicable : at->second.status;
   }
-  std::optional<Interval> interval(const Place&) const override { return std::nullopt; }
+  std::optional<Interval> interval(const CellIndex&) const override { return std::nullopt; }
   void add_lost(const Lost&) override {}
   void change(const std::function<void(MatrixResult&)>& change) override { change(result); }
 
   MatrixResult result;
-  std::map<Place, CellValue> cells;
+  std::map<CellIndex, CellValue> cells;
 };
 
-/// Returns the places of endpoints with one endpoint per node.
-inline Places apart(std::size_t endpoints) {
-  Places places{std::vector<std::size_t>(endpoints), std::vector<std::size_t>(endpoints)};
-  for (std::size_t k = 0; k < endpoints; ++k) places.node[k] = k;
-  return places;
+/// Returns the groups of endpoints with one endpoint per node.
+inline EndpointGroups apart(std::size_t endpoints) {
+  EndpointGroups groups{std::vector<std::size_t>(endpoints), std::vector<std::size_t>(endpoints)};
+  for (std::size_t k = 0; k < endpoints; ++k) groups.node[k] = k;
+  return groups;
 }
 
 /// Measures a few matchings without pauses, one sample per cell. Leaves are the groups, if the network has leaves.
 inline FewCells measured_by_matchings(SimulatedNetwork& network, std::size_t endpoints, std::uint32_t seed,
                                       Metric metric = Metric::bandwidth, double max_seconds = 600) {
-  Places places = apart(endpoints);
+  EndpointGroups groups = apart(endpoints);
   for (std::size_t k = 0; k < endpoints && network.leaves.endpoints > 0; ++k)
-    places.group.push_back("leaf" + std::to_string(k / network.leaves.endpoints));
+    groups.group.push_back("leaf" + std::to_string(k / network.leaves.endpoints));
   FewCells cells(endpoints, metric);
   MeasureOptions options;
   options.stop.min_samples = options.stop.max_samples = 1;
   options.seed = seed;
   options.confirm_after = 0;
   options.max_seconds = max_seconds;
-  measure_matchings(network, places, options, Deadline::never(), cells);
+  measure_matchings(network, groups, options, Deadline::never(), cells);
   return cells;
 }
 

@@ -47,7 +47,7 @@ const Round two{{0, 1}, {2, 3}}, one{{0, 2}};
 
 /// Cells that are slower by a half if more than `most` run concurrently.
 ScriptedSampler::Rate slow_beyond(std::size_t most) {
-  return [most](const Place&, std::size_t at_once) { return at_once > most ? 5.0 : 10.0; };
+  return [most](const CellIndex&, std::size_t at_once) { return at_once > most ? 5.0 : 10.0; };
 }
 
 TEST(Calibration, IsOfTheFullestRoundWhereverThatStands) {
@@ -67,8 +67,8 @@ TEST(Calibration, FindsHowManyDoNotDisturbEachOther) {
 
 TEST(Calibration, OfCellsThatFailSaysNothingAndTheRoundsSayWhatIsWrong) {
   ScriptedSampler sampler(slow_beyond(1));
-  sampler.script = [](const Place& place, const SampleRule&, Sampled& answer) {
-    if (place == Place{2, 3}) answer.status = CellStatus::error;
+  sampler.script = [](const CellIndex& cell, const SampleRule&, Sampled& answer) {
+    if (cell == CellIndex{2, 3}) answer.status = CellStatus::error;
   };
   const Calibrated found(sampler, 4, {two});
   EXPECT_EQ(found.at_once, everything);
@@ -88,7 +88,7 @@ TEST(Calibration, DoesNotTakeWhatChangesWithTimeForTheOthersDoing) {
   // alone again.
   constexpr std::array rates{10.0, 10.0, 9.5, 10.0, 10.0, 9.5, 9.0, 9.0};
   ScriptedSampler* self = nullptr;
-  ScriptedSampler sampler([&](const Place&, std::size_t) { return rates.at(self->rounds.size() - 1); });
+  ScriptedSampler sampler([&](const CellIndex&, std::size_t) { return rates.at(self->rounds.size() - 1); });
   self = &sampler;
   EXPECT_EQ(Calibrated(sampler, 4, {two}).at_once, everything);
   EXPECT_EQ(sampler.rounds.size(), rates.size());

@@ -26,7 +26,7 @@ Cost cost_of(const ScriptedSampler& sampler) {
 /// Adds noise to every sample. sigma: standard deviation.
 void make_noisy(ScriptedSampler& sampler, double sigma, unsigned seed) {
   sampler.script = [random = std::mt19937(seed), noise = std::normal_distribution<double>(1, sigma)](
-                       const Place&, const SampleRule&, Sampled& answer) mutable {
+                       const CellIndex&, const SampleRule&, Sampled& answer) mutable {
     for (Sample& sample : answer.samples) sample.whole.end *= noise(random);
   };
 }
@@ -36,11 +36,11 @@ void make_noisy(ScriptedSampler& sampler, double sigma, unsigned seed) {
 class SharedUplink {
  public:
   explicit SharedUplink(double loss)
-      : sampler{[this, loss](const Place& place, std::size_t) {
+      : sampler{[this, loss](const CellIndex& cell, std::size_t) {
           const Round& round = sampler.rounds.back();
           const auto is_available = [](std::size_t device) { return device == 0 || device == 7; };
-          const auto uses = [&](const Place& p) { return is_available(p.row) && !is_available(p.column); };
-          return uses(place) && std::count_if(round.begin(), round.end(), uses) > 1 ? 10 * (1 - loss) : 10.0;
+          const auto uses = [&](const CellIndex& p) { return is_available(p.row) && !is_available(p.column); };
+          return uses(cell) && std::count_if(round.begin(), round.end(), uses) > 1 ? 10 * (1 - loss) : 10.0;
         }} {}
 
   ScriptedSampler sampler;
@@ -96,8 +96,8 @@ TEST(ControlMeasurements, FindTwoDevicesThatShareAnUplink) {
 
 TEST(ControlMeasurements, FindTheOneRoundThatIsDisturbed) {
   const Round disturbed = matchings(8).at(9);
-  ScriptedSampler sampler([&](const Place& place, std::size_t at_once) {
-    const bool here = std::find(disturbed.begin(), disturbed.end(), place) != disturbed.end();
+  ScriptedSampler sampler([&](const CellIndex& cell, std::size_t at_once) {
+    const bool here = std::find(disturbed.begin(), disturbed.end(), cell) != disturbed.end();
     return here && at_once > 1 ? 9.8 : 10.0;
   });
   const MatrixResult result = measured(sampler, 8).results.front();
@@ -109,8 +109,8 @@ TEST(ControlMeasurements, FindTheOneRoundThatIsDisturbed) {
 TEST(ControlMeasurements, OfAllRoundsAreAskedOnceOneIsDisturbedAndEachThatIsMeasuredInSmallerParts) {
   // Only the calibrated round is healthy: in all other rounds two concurrent cells lose 15 %.
   const Round calibrated = matchings(8).front();
-  ScriptedSampler sampler([&](const Place& place, std::size_t at_once) {
-    const bool healthy = std::find(calibrated.begin(), calibrated.end(), place) != calibrated.end();
+  ScriptedSampler sampler([&](const CellIndex& cell, std::size_t at_once) {
+    const bool healthy = std::find(calibrated.begin(), calibrated.end(), cell) != calibrated.end();
     return at_once > 1 && !healthy ? 8.5 : 10.0;
   });
   const MatrixResult result = measured(sampler, 8).results.front();
@@ -123,12 +123,12 @@ TEST(ControlMeasurements, OfAllRoundsAreAskedOnceOneIsDisturbedAndEachThatIsMeas
 }
 
 TEST(ControlMeasurements, SayWhatStandsUnaskedWhereTheTimeIsOverOnceOneRoundIsDisturbed) {
-  ScriptedSampler sampler([](const Place& place, std::size_t at_once) {
+  ScriptedSampler sampler([](const CellIndex& cell, std::size_t at_once) {
     const Round calibrated = matchings(8).front();
-    const bool healthy = std::find(calibrated.begin(), calibrated.end(), place) != calibrated.end();
+    const bool healthy = std::find(calibrated.begin(), calibrated.end(), cell) != calibrated.end();
     return at_once > 1 && !healthy ? 8.5 : 10.0;
   });
-  sampler.script = [&](const Place&, const SampleRule&, Sampled&) {
+  sampler.script = [&](const CellIndex&, const SampleRule&, Sampled&) {
     // all rounds were measured, and one was found to disturb itself
     if (sampler.rounds.size() == 26) std::this_thread::sleep_for(std::chrono::milliseconds(600));
   };
@@ -140,11 +140,11 @@ TEST(ControlMeasurements, SayWhatStandsUnaskedWhereTheTimeIsOverOnceOneRoundIsDi
 
 TEST(ControlMeasurements, LetNoValueStandThatWasDisturbedAndCouldNotBeMeasuredAgain) {
   const Round disturbed = matchings(4).at(2);
-  ScriptedSampler sampler([&](const Place& place, std::size_t at_once) {
-    return at_once > 1 && std::find(disturbed.begin(), disturbed.end(), place) != disturbed.end() ? 8.0 : 10.0;
+  ScriptedSampler sampler([&](const CellIndex& cell, std::size_t at_once) {
+    return at_once > 1 && std::find(disturbed.begin(), disturbed.end(), cell) != disturbed.end() ? 8.0 : 10.0;
   });
-  sampler.script = [&](const Place& place, const SampleRule& rule, Sampled& answer) {
-    if (!(place == disturbed.front()) || !rule.verify || sampler.rounds.back().size() > 1) return;
+  sampler.script = [&](const CellIndex& cell, const SampleRule& rule, Sampled& answer) {
+    if (!(cell == disturbed.front()) || !rule.verify || sampler.rounds.back().size() > 1) return;
     answer = {.status = CellStatus::error, .why = "xid 79"};
   };
   const MatrixResult result = measured(sampler, 4).results.front();
@@ -156,7 +156,7 @@ TEST(ControlMeasurements, LetNoValueStandThatWasDisturbedAndCouldNotBeMeasuredAg
 TEST(ControlMeasurements, OneOddSampleIsLookedAtAgainAndCostsNoRound) {
   ScriptedSampler sampler(ten);
   bool is_first = true;
-  sampler.script = [&](const Place&, const SampleRule& rule, Sampled& answer) {
+  sampler.script = [&](const CellIndex&, const SampleRule& rule, Sampled& answer) {
     if (rule.verify || sampler.rounds.size() < 20 || sampler.rounds.back().size() > 1) return;
     if (std::exchange(is_first, false)) answer.samples.front().whole.end *= 1.1;
   };
@@ -176,8 +176,8 @@ TEST(ControlMeasurements, OfManyEndpointsAreThoseOfRoundsDrawnAtRandom) {
 }
 
 TEST(ControlMeasurements, OfManyEndpointsSayWhatTheyLetPass) {
-  ScriptedSampler sampler([](const Place& place, std::size_t at_once) {
-    return at_once > 1 && (place.row + place.column) % 2 == 0 ? 9.5 : 10.0;  // not in the calibration's round
+  ScriptedSampler sampler([](const CellIndex& cell, std::size_t at_once) {
+    return at_once > 1 && (cell.row + cell.column) % 2 == 0 ? 9.5 : 10.0;  // not in the calibration's round
   });
   const MatrixResult result = measured(sampler, 100).results.front();
   EXPECT_TRUE(has_note(result, "concurrent pairs change the values of a pair"));
@@ -191,7 +191,7 @@ TEST(Calibration, TakesASampleOfEachCellAndThreeOnlyWhereItIsInDoubt) {
   EXPECT_EQ(sampler.rounds[4].size(), 4u);
   EXPECT_TRUE(sampler.counted[5]) << "four cells alone, all of them, and that is it";
   ScriptedSampler odd(ten);
-  odd.script = [&](const Place&, const SampleRule&, Sampled& answer) {
+  odd.script = [&](const CellIndex&, const SampleRule&, Sampled& answer) {
     if (odd.rounds.size() == 2) answer.samples.front().whole.end *= 1.1;
   };
   EXPECT_EQ(measured(odd, 8).results.front().schedule.pairs_at_once, 4u);
@@ -199,7 +199,7 @@ TEST(Calibration, TakesASampleOfEachCellAndThreeOnlyWhereItIsInDoubt) {
 }
 
 TEST(Calibration, SaysWhatPairsDoToEachOtherWhereTheyAreMeasuredOneByOne) {
-  ScriptedSampler sampler([](const Place&, std::size_t at_once) { return at_once > 1 ? 8.0 : 10.0; });
+  ScriptedSampler sampler([](const CellIndex&, std::size_t at_once) { return at_once > 1 ? 8.0 : 10.0; });
   const MatrixResult result = measured(sampler, 4).results.front();
   EXPECT_FALSE(result.schedule.at_once);
   EXPECT_EQ(result.schedule.interference, 0.0);

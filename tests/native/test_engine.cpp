@@ -11,9 +11,9 @@ namespace {
 TEST(Engine, WrongDataIsFinalHoweverCleanTheNextTries) {
   ScriptedSampler sampler(slow_from_1_to_2);
   int seen = 0;
-  sampler.script = [&](const Place& place, const SampleRule& rule, Sampled& answer) {
+  sampler.script = [&](const CellIndex& cell, const SampleRule& rule, Sampled& answer) {
     // a flaky link: slow, and once wrong
-    if (place == Place{1, 2} && rule.verify && seen++ == 0) {
+    if (cell == CellIndex{1, 2} && rule.verify && seen++ == 0) {
       answer.status = CellStatus::corrupt;
       answer.why = "77 wrong bytes arrived";
     }
@@ -28,9 +28,9 @@ TEST(Engine, WrongDataIsFinalHoweverCleanTheNextTries) {
 
 TEST(Engine, WrongDataOfASecondLookOrAControlCountsToo) {
   ScriptedSampler sampler(slow_from_1_to_2);
-  std::map<Place, int> seen;
-  sampler.script = [&](const Place& place, const SampleRule& rule, Sampled& answer) {
-    if (rule.verify && ++seen[place] == 2) answer.status = CellStatus::corrupt, answer.why = "3 wrong bytes arrived";
+  std::map<CellIndex, int> seen;
+  sampler.script = [&](const CellIndex& cell, const SampleRule& rule, Sampled& answer) {
+    if (rule.verify && ++seen[cell] == 2) answer.status = CellStatus::corrupt, answer.why = "3 wrong bytes arrived";
   };
   const MatrixResult result = measured(sampler, 4).results.front();
   EXPECT_EQ(result.status(1, 2), CellStatus::corrupt);
@@ -41,8 +41,8 @@ TEST(Engine, WrongDataOfASecondLookOrAControlCountsToo) {
 TEST(Engine, ALostEndpointInTheSecondLookIsSaidAndWhatWasMeasuredStays) {
   ScriptedSampler sampler(slow_from_1_to_2);
   int seen = 0;
-  sampler.script = [&](const Place& place, const SampleRule&, Sampled& answer) {
-    if (!(place == Place{1, 2}) || ++seen != 2) return;
+  sampler.script = [&](const CellIndex& cell, const SampleRule&, Sampled& answer) {
+    if (!(cell == CellIndex{1, 2}) || ++seen != 2) return;
     sampler.lose(1);
     answer = {.status = CellStatus::timeout, .why = "dev1 does not answer any more"};
   };
@@ -55,8 +55,8 @@ TEST(Engine, ALostEndpointInTheSecondLookIsSaidAndWhatWasMeasuredStays) {
 
 TEST(Engine, CellsOfALostEndpointAreMarkedAndNotTriedAndAllOthersMeasured) {
   ScriptedSampler sampler(ten);
-  sampler.script = [&](const Place& place, const SampleRule&, Sampled& answer) {
-    if (place.row != 2 && place.column != 2) return;
+  sampler.script = [&](const CellIndex& cell, const SampleRule&, Sampled& answer) {
+    if (cell.row != 2 && cell.column != 2) return;
     sampler.lose(2);
     answer = {.status = CellStatus::timeout};
   };
@@ -67,7 +67,7 @@ TEST(Engine, CellsOfALostEndpointAreMarkedAndNotTriedAndAllOthersMeasured) {
   std::size_t tried = 0;
   for (const Round& round : sampler.rounds)
     tried += static_cast<std::size_t>(
-        std::count_if(round.begin(), round.end(), [](const Place& p) { return p.row == 2 || p.column == 2; }));
+        std::count_if(round.begin(), round.end(), [](const CellIndex& p) { return p.row == 2 || p.column == 2; }));
   EXPECT_LE(tried, 2u) << "once it is lost";
   ASSERT_EQ(record.lost.size(), 1u);
 }
@@ -109,8 +109,8 @@ TEST(Engine, WrongDataStaysWhateverIsPutThereLaterAndIsNoneThatWasVerified) {
 }
 
 TEST(Engine, TheDeadlineEndsSecondLooksAndLosesNothing) {
-  ScriptedSampler sampler([](const Place& place, std::size_t) { return place.row == 0 ? 5 : 10; });
-  sampler.script = [&](const Place&, const SampleRule& rule, Sampled& answer) {
+  ScriptedSampler sampler([](const CellIndex& cell, std::size_t) { return cell.row == 0 ? 5 : 10; });
+  sampler.script = [&](const CellIndex&, const SampleRule& rule, Sampled& answer) {
     if (sampler.rounds.back().size() > 1) return;  // all at once in the rounds; alone only in the second look
     while (!rule.until.passed()) {
     }
@@ -124,8 +124,8 @@ TEST(Engine, TheDeadlineEndsSecondLooksAndLosesNothing) {
 
 TEST(Engine, ACellThatHangsHasItsOwnTimeAndTheRestGoesOn) {
   ScriptedSampler sampler(ten);
-  sampler.script = [&](const Place& place, const SampleRule& rule, Sampled& answer) {
-    if (!(place == Place{0, 1})) return;
+  sampler.script = [&](const CellIndex& cell, const SampleRule& rule, Sampled& answer) {
+    if (!(cell == CellIndex{0, 1})) return;
     while (!rule.until.passed()) {
     }
     answer = {.status = CellStatus::timeout, .why = "it did not finish"};
@@ -158,8 +158,8 @@ TEST(Engine, ACellThatFailsWheneverItIsLookedAtAgainHasNoValue) {
 MatrixResult with_proven_error(int sampling, const MeasureOptions& options) {
   ScriptedSampler sampler(slow_from_1_to_2);
   int seen = 0;
-  sampler.script = [&](const Place& place, const SampleRule&, Sampled& answer) {
-    if (!(place == Place{1, 2}) || seen++ != sampling) return;
+  sampler.script = [&](const CellIndex& cell, const SampleRule&, Sampled& answer) {
+    if (!(cell == CellIndex{1, 2}) || seen++ != sampling) return;
     answer.status = CellStatus::error;
     answer.why = "clocks disagree";
     answer.is_proven = true;
@@ -187,7 +187,7 @@ TEST(Engine, NoRetryAndNoRemeasurementReplacesAProvenError) {
 
 TEST(Engine, AValueThatIsThereIsNotReplacedWhenTheDeadlineEndsASecondLook) {
   ScriptedSampler sampler(slow_from_1_to_2);
-  sampler.script = [&](const Place&, const SampleRule& rule, Sampled& answer) {
+  sampler.script = [&](const CellIndex&, const SampleRule& rule, Sampled& answer) {
     if (sampler.rounds.back().size() > 1) return;
     while (!rule.until.passed()) {
     }
@@ -205,8 +205,8 @@ TEST(Engine, AValueThatIsThereIsNotReplacedWhenTheDeadlineEndsASecondLook) {
 TEST(Engine, WrongDataIsFinalAlsoWhereTheCellHadNoValueYet) {
   ScriptedSampler sampler(ten);
   int seen = 0;
-  sampler.script = [&](const Place& place, const SampleRule&, Sampled& answer) {
-    if (!(place == Place{0, 1}) || ++seen > 1) return;
+  sampler.script = [&](const CellIndex& cell, const SampleRule&, Sampled& answer) {
+    if (!(cell == CellIndex{0, 1}) || ++seen > 1) return;
     // its ranks found wrong bytes, and then one fell silent
     answer = {.status = CellStatus::corrupt, .why = "3 wrong bytes arrived"};
   };
@@ -218,10 +218,10 @@ TEST(Engine, WrongDataIsFinalAlsoWhereTheCellHadNoValueYet) {
 
 TEST(Engine, WhatFailedIsTriedAgainAsManyAtOnceAsTheCalibrationAllows) {
   // Two at once disturb each other, so all is serial; what failed must be, too.
-  ScriptedSampler sampler([](const Place&, std::size_t at_once) { return at_once > 1 ? 5.0 : 10.0; });
-  std::map<Place, int> seen;
-  sampler.script = [&](const Place& place, const SampleRule& rule, Sampled& answer) {
-    if (!rule.verify || sampler.rounds.back().size() > 1 || ++seen[place] > 1) return;
+  ScriptedSampler sampler([](const CellIndex&, std::size_t at_once) { return at_once > 1 ? 5.0 : 10.0; });
+  std::map<CellIndex, int> seen;
+  sampler.script = [&](const CellIndex& cell, const SampleRule& rule, Sampled& answer) {
+    if (!rule.verify || sampler.rounds.back().size() > 1 || ++seen[cell] > 1) return;
     answer = {.status = CellStatus::error, .why = "a message was lost"};
   };
   const MatrixResult result = measured(sampler, 4).results.front();
@@ -231,8 +231,8 @@ TEST(Engine, WhatFailedIsTriedAgainAsManyAtOnceAsTheCalibrationAllows) {
 
 TEST(Engine, SaysWhereOneWayEndsBeforeTheOther) {
   ScriptedSampler sampler(ten);
-  sampler.script = [](const Place&, const SampleRule&, Sampled& answer) {
-    for (Sample& sample : answer.samples) sample.ways = {Span{0, 1}, Span{0, 0.7}}, sample.whole = {0, 1};
+  sampler.script = [](const CellIndex&, const SampleRule&, Sampled& answer) {
+    for (Sample& sample : answer.samples) sample.directions = {Span{0, 1}, Span{0, 0.7}}, sample.whole = {0, 1};
   };
   EXPECT_TRUE(
       has_note(measured(sampler, 2, {}, Deadline::never(), Metric::bidirectional).results.front(),
@@ -255,10 +255,10 @@ TEST(Engine, FewerThanSixSamplesAreNeverCalledConverged) {
 
 TEST(Engine, OneDirectionIsThatOfTheSamplesAndOfItsOwnStartAndEnd) {
   ScriptedSampler sampler(ten);
-  sampler.script = [](const Place&, const SampleRule&, Sampled& answer) {
+  sampler.script = [](const CellIndex&, const SampleRule&, Sampled& answer) {
     for (Sample& sample : answer.samples) {
       sample.whole = {0, 2};
-      sample.ways = {Span{0, 2}, Span{0.5, 1.5}};
+      sample.directions = {Span{0, 2}, Span{0.5, 1.5}};
     }
   };
   const MatrixResult result = measured(sampler, 2, {}, Deadline::never(), Metric::bidirectional).results.front();
@@ -270,8 +270,8 @@ TEST(Engine, OneDirectionIsThatOfTheSamplesAndOfItsOwnStartAndEnd) {
 
 TEST(Engine, SaysWhereALoadEndedEarly) {
   ScriptedSampler sampler(ten);
-  sampler.script = [](const Place& place, const SampleRule&, Sampled& answer) {
-    if (place == Place{0, 1}) answer.samples.front().loaded_share = 0.6;
+  sampler.script = [](const CellIndex& cell, const SampleRule&, Sampled& answer) {
+    if (cell == CellIndex{0, 1}) answer.samples.front().loaded_share = 0.6;
   };
   EXPECT_TRUE(has_note(measured(sampler, 2).results.front(),
                        "the load of a cell ended early; the value under load may be too high: dev0->dev1 after 60 %"));
@@ -291,14 +291,14 @@ TEST(Engine, KeepsWhenAndInWhichRoundACellWasMeasuredAndEverySample) {
 
 TEST(Engine, KeepsTheRoundInWhichTheDeadlineCame) {
   ScriptedSampler sampler(ten);
-  sampler.script = [&](const Place&, const SampleRule& rule, Sampled&) {
+  sampler.script = [&](const CellIndex&, const SampleRule& rule, Sampled&) {
     while (sampler.rounds.size() == 4 && !rule.until.passed()) {
     }
   };
   const MatrixResult result =
       measured(sampler, 4, {.concurrency = Concurrency::rounds}, Deadline::in(0.2)).results.front();
   const Round last = matchings(4).at(3);
-  for (const Place& place : last) EXPECT_EQ(result.round(place.row, place.column), 3u);
+  for (const CellIndex& cell : last) EXPECT_EQ(result.round(cell.row, cell.column), 3u);
 }
 
 }  // namespace

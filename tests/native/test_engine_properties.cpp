@@ -22,8 +22,8 @@ class Trouble {
         loses_{chance(0.2) ? 0.01 : 0},
         together_{chance(0.3) ? 0.8 : 1} {
     while (chance(0.4)) slow_.insert({random_() % n, random_() % n});
-    sampler.script = [this](const Place& place, const SampleRule& rule, Sampled& answer) {
-      poison(place, rule, answer);
+    sampler.script = [this](const CellIndex& cell, const SampleRule& rule, Sampled& answer) {
+      poison(cell, rule, answer);
     };
     constexpr std::array metrics{Metric::bidirectional, Metric::latency, Metric::bandwidth};
     constexpr std::array ways{Concurrency::rounds, Concurrency::serial, Concurrency::automatic, Concurrency::automatic};
@@ -40,26 +40,26 @@ class Trouble {
 
   const std::size_t n;
   const bool is_cut_short;     ///< by the deadline
-  std::set<Place> wrong;       ///< cells of which wrong data arrived, once at least
+  std::set<CellIndex> wrong;   ///< cells of which wrong data arrived, once at least
   std::set<std::size_t> lost;  ///< endpoints
-  ScriptedSampler sampler{[this](const Place& place, std::size_t at_once) {
-    const bool shares = at_once > 1 && (place.row + place.column) % 3 == 0;
-    return (slow_.contains(place) ? 7 : 10) * (shares ? together_ : 1) * noise_(random_);
+  ScriptedSampler sampler{[this](const CellIndex& cell, std::size_t at_once) {
+    const bool shares = at_once > 1 && (cell.row + cell.column) % 3 == 0;
+    return (slow_.contains(cell) ? 7 : 10) * (shares ? together_ : 1) * noise_(random_);
   }};
   Record record;
 
  private:
   bool chance(double share) { return std::bernoulli_distribution(share)(random_); }
 
-  void poison(const Place& place, const SampleRule& rule, Sampled& answer) {
+  void poison(const CellIndex& cell, const SampleRule& rule, Sampled& answer) {
     const auto end = [&](CellStatus status) { answer = {.status = status}; };
-    if (!sampler.is_available(place)) return end(CellStatus::timeout);
+    if (!sampler.is_available(cell)) return end(CellStatus::timeout);
     if (chance(loses_)) {
-      sampler.lose(*lost.insert(chance(0.5) ? place.row : place.column).first);
+      sampler.lose(*lost.insert(chance(0.5) ? cell.row : cell.column).first);
       return end(CellStatus::timeout);
     }
     if (rule.verify && chance(corrupt_)) {
-      wrong.insert(place);
+      wrong.insert(cell);
       answer.status = CellStatus::corrupt;
       if (chance(0.3)) answer.samples.clear();
     } else if (chance(fails_)) {
@@ -70,7 +70,7 @@ class Trouble {
   std::mt19937 random_;
   std::normal_distribution<double> noise_{1, 0.001};
   double corrupt_, fails_, loses_, together_;  ///< how often, and what others cost
-  std::set<Place> slow_;
+  std::set<CellIndex> slow_;
 };
 
 constexpr unsigned machines = 2000;

@@ -8,13 +8,13 @@ namespace linkmatrix {
 namespace {
 
 /// `count` nodes of `each` endpoints, `width` of which share a lane.
-Places of_nodes(std::size_t count, std::size_t each, std::size_t width) {
-  Places places;
+EndpointGroups of_nodes(std::size_t count, std::size_t each, std::size_t width) {
+  EndpointGroups groups;
   for (std::size_t k = 0; k < count * each; ++k) {
-    places.node.push_back(k / each);
-    places.lane.push_back(k % each / width);
+    groups.node.push_back(k / each);
+    groups.lane.push_back(k % each / width);
   }
-  return places;
+  return groups;
 }
 
 std::set<std::size_t> members(const std::vector<MatchingGenerator::Pair>& pairs) {
@@ -57,15 +57,15 @@ TEST(MatchingsOfEndpoints, AreTheSameOfTheSameSeedAndOthersOfAnother) {
 }
 
 TEST(MatchingsOfEndpoints, ArePairsOfDifferentNodesAndOneLane) {
-  const Places places = of_nodes(6, 8, 4);
-  MatchingGenerator generator(places, 3);
+  const EndpointGroups groups = of_nodes(6, 8, 4);
+  MatchingGenerator generator(groups, 3);
   for (int round = 0; round < 6; ++round) {
-    std::vector<bool> taken(places.node.size());
+    std::vector<bool> taken(groups.node.size());
     const auto pairs = generator.pair_rest(taken);
-    EXPECT_EQ(members(pairs).size(), places.node.size());
+    EXPECT_EQ(members(pairs).size(), groups.node.size());
     for (const auto& [a, b] : pairs) {
-      EXPECT_NE(places.node[a], places.node[b]);
-      EXPECT_EQ(places.lane[a], places.lane[b]);
+      EXPECT_NE(groups.node[a], groups.node[b]);
+      EXPECT_EQ(groups.lane[a], groups.lane[b]);
     }
   }
 }

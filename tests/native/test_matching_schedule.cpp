@@ -72,7 +72,7 @@ TEST(MatchingSchedule, DrawTheSameFromTheSameSeed) {
 TEST(MatchingSchedule, MeasureASlowPathAgainWithTheSamePartnerAndKeepTheMedian) {
   SimulatedNetwork healthy(64, {.flukes = 0}, {}, 3);
   const auto drawn = measured_by_matchings(healthy, 64, 3).result.matchings->drawn.front();
-  const Place path{drawn.rows.front(), drawn.columns.front()};
+  const CellIndex path{drawn.rows.front(), drawn.columns.front()};
   SimulatedNetwork network(64, {.flukes = 0}, {}, 3);
   network.slow_paths[path] = 0.3;
   const FewCells cells = measured_by_matchings(network, 64, 3);
@@ -150,10 +150,10 @@ TEST(MatchingSchedule, SearchPastEndpointsThatAnswerNothing) {
   network.lost = {21};
   const FewCells cells = measured_by_matchings(network, 64, 4);
   EXPECT_EQ(slow_again(cells, 5), confirming_matchings);
-  for (const auto& [place, cell] : cells.cells) {
-    const bool is_dead = place.row == 20 || place.column == 20;
+  for (const auto& [index, cell] : cells.cells) {
+    const bool is_dead = index.row == 20 || index.column == 20;
     EXPECT_EQ(cell.status, is_dead ? CellStatus::timeout : CellStatus::ok);
-    EXPECT_FALSE(place.row == 21 || place.column == 21);
+    EXPECT_FALSE(index.row == 21 || index.column == 21);
   }
 }
 
@@ -169,7 +169,7 @@ TEST(MatchingSchedule, KeepWhatWasMeasuredBeforeTheDeadlineAndMarkTheRest) {
   FewCells cells(16);
   EXPECT_THROW(measure_matchings(network, apart(16), {.confirm_after = 0}, Deadline::in(-1), cells), TimedOut);
   EXPECT_EQ(cells.cells.size(), 16u);
-  for (const auto& [place, cell] : cells.cells) EXPECT_NE(cell.status, CellStatus::ok);
+  for (const auto& [index, cell] : cells.cells) EXPECT_NE(cell.status, CellStatus::ok);
 }
 
 /// Whatever goes wrong, a cell of a matching ends with a value or with the reason why not, and no other cell is
@@ -188,15 +188,15 @@ TEST(MatchingSchedule, LeaveNoDrawnCellOpenAndTouchNoOther) {
     if (random() % 4 == 0) network.most_at_once = 1 + n / 4;
     const Metric metric = std::array{Metric::bandwidth, Metric::latency, Metric::bidirectional}.at(seed % 3);
     const FewCells cells = measured_by_matchings(network, n, seed, metric, random() % 5 == 0 ? 1e-4 : 600);
-    std::set<Place> drawn;
+    std::set<CellIndex> drawn;
     for (const auto& one : cells.result.matchings->drawn)
       for (std::size_t k = 0; k < one.rows.size(); ++k) drawn.insert({one.rows[k], one.columns[k]});
-    for (const Place& place : drawn) {
-      EXPECT_NE(cells.status(place), CellStatus::not_applicable);
-      EXPECT_NE(cells.status(place), CellStatus::not_run);
-      EXPECT_EQ(cells.status(place) == CellStatus::ok, cells.value(place).has_value());
+    for (const CellIndex& index : drawn) {
+      EXPECT_NE(cells.status(index), CellStatus::not_applicable);
+      EXPECT_NE(cells.status(index), CellStatus::not_run);
+      EXPECT_EQ(cells.status(index) == CellStatus::ok, cells.value(index).has_value());
     }
-    for (const auto& [place, cell] : cells.cells) EXPECT_TRUE(drawn.contains(place));
+    for (const auto& [index, cell] : cells.cells) EXPECT_TRUE(drawn.contains(index));
     EXPECT_LE(cells.result.matchings->drawn.size(), most_search_matchings + confirming_matchings);
   }
 }

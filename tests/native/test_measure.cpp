@@ -119,7 +119,7 @@ TEST(Measure, OneWrongByteIsWrongData) {
 TEST(Measure, LatenciesMayVaryMoreThanBandwidthsBeforeTheyAreCalledUnsettled) {
   const auto settled = [](Metric metric) {
     ScriptedSampler sampler(ten);
-    sampler.script = [](const Place&, const SampleRule&, Sampled& answer) {
+    sampler.script = [](const CellIndex&, const SampleRule&, Sampled& answer) {
       for (std::size_t s = 0; s < answer.samples.size(); ++s) answer.samples[s].whole.end *= s % 2 == 0 ? 1 : 1.01;
     };
     return measured(sampler, 2, {}, Deadline::never(), metric).results.front().converged(0, 1);

@@ -13,9 +13,9 @@ namespace {
 
 TEST(Outliers, ADisturbedCellIsMeasuredAgainBeforeTheManyOfASlowDevice) {
   // 18 cells of device 0 are slow; 3 -> 4 was disturbed in its round, and is less slow
-  ScriptedSampler sampler([](const Place& place, std::size_t at_once) {
-    if (place.row == 0 || place.column == 0) return 7.0;
-    return place == Place{3, 4} && at_once > 1 ? 9.0 : 10.0;
+  ScriptedSampler sampler([](const CellIndex& index, std::size_t at_once) {
+    if (index.row == 0 || index.column == 0) return 7.0;
+    return index == CellIndex{3, 4} && at_once > 1 ? 9.0 : 10.0;
   });
   const MatrixResult result = measured(sampler, 10, {.concurrency = Concurrency::rounds}).results.front();
   ASSERT_EQ(result.remeasured.size(), 16u);
@@ -74,9 +74,9 @@ TEST(Outliers, BothWaysOfABlockOfSlowCellsWaitForACellThatWasDisturbedAlone) {
 
 TEST(Outliers, ADisturbedCellIsMeasuredAgainBeforeTheManyOfTwoSlowDevices) {
   // most rows and columns of eight have two of these cells, as many as random disturbances would cause
-  ScriptedSampler sampler([](const Place& place, std::size_t at_once) {
-    if (place.row < 2 || place.column < 2) return 9.0;
-    return place == Place{3, 4} && at_once > 1 ? 9.5 : 10.0;
+  ScriptedSampler sampler([](const CellIndex& index, std::size_t at_once) {
+    if (index.row < 2 || index.column < 2) return 9.0;
+    return index == CellIndex{3, 4} && at_once > 1 ? 9.5 : 10.0;
   });
   MeasureOptions options{.concurrency = Concurrency::rounds};
   options.references = std::make_shared<const References>(References::parse("pairs\tcell[]\t10\tGB/s\n"));

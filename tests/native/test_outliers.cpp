@@ -21,8 +21,8 @@ double worst_control(const MatrixResult& result) {
 /// Returns the matrix of four devices where 1 -> 2 is slow in its round, and in `polls` measurements alone.
 MatrixResult slow_in_its_round_and_alone(int polls) {
   int alone = 0;
-  ScriptedSampler sampler([&](const Place& place, std::size_t at_once) {
-    if (!(place == Place{1, 2})) return 10.0;
+  ScriptedSampler sampler([&](const CellIndex& index, std::size_t at_once) {
+    if (!(index == CellIndex{1, 2})) return 10.0;
     return at_once > 1 || ++alone <= polls ? 8.0 : 10.0;
   });
   return measured(sampler, 4, {.concurrency = Concurrency::rounds}).results.front();
@@ -107,7 +107,7 @@ TEST(Outliers, OfLargeMatricesAsManyAreMeasuredAgainAsChanceDisturbsAndTheTimeIs
 
 /// Returns a matrix of four devices where each pair has 10 GB/s, except 8 GB/s of 0 -> 1, compared with references.
 MatrixResult held_against(std::string_view references) {
-  ScriptedSampler sampler([](const Place& place, std::size_t) { return place == Place{0, 1} ? 8.0 : 10.0; });
+  ScriptedSampler sampler([](const CellIndex& index, std::size_t) { return index == CellIndex{0, 1} ? 8.0 : 10.0; });
   MeasureOptions options{.concurrency = Concurrency::rounds};
   options.references = std::make_shared<const References>(References::parse(references));
   return measured(sampler, 4, options).results.front();
@@ -131,11 +131,11 @@ MatrixResult held_against_ten(std::size_t n, ScriptedSampler::Rate rate, Metric 
 TEST(Outliers, AMachineThatIsWorseAsAWholeIsMeasuredOnceAndADisturbedCellOfItAgain) {
   // 3 % below the references is healthy if 5 % is allowed. Its outliers took 48 measurements in addition to the 14
   // rounds of the matrix.
-  const MatrixResult as_a_whole = held_against_ten(8, [](const Place&, std::size_t) { return 9.7; });
+  const MatrixResult as_a_whole = held_against_ten(8, [](const CellIndex&, std::size_t) { return 9.7; });
   EXPECT_TRUE(as_a_whole.remeasured.empty());
   EXPECT_TRUE(as_a_whole.notes.empty());
-  const MatrixResult disturbed = held_against_ten(8, [](const Place& place, std::size_t at_once) {
-    return place == Place{3, 4} && at_once > 1 ? 9.0 : 9.7;
+  const MatrixResult disturbed = held_against_ten(8, [](const CellIndex& index, std::size_t at_once) {
+    return index == CellIndex{3, 4} && at_once > 1 ? 9.0 : 9.7;
   });
   ASSERT_EQ(disturbed.remeasured.size(), 1u);
   EXPECT_NEAR(*disturbed.values(3, 4), 9.7, 1e-9);
@@ -145,8 +145,8 @@ TEST(Outliers, ALatencyThatIsWorseAsAWholeIsALongerOne) {
   const auto microseconds = [](double value) { return 1e6 / value; };
   const MatrixResult result = held_against_ten(
       8,
-      [&](const Place& place, std::size_t at_once) {
-        return microseconds(place == Place{3, 4} && at_once > 1 ? 12 : 11);
+      [&](const CellIndex& index, std::size_t at_once) {
+        return microseconds(index == CellIndex{3, 4} && at_once > 1 ? 12 : 11);
       },
       Metric::latency);
   ASSERT_EQ(result.remeasured.size(), 1u);
@@ -179,12 +179,12 @@ TEST(Outliers, AClassIsWorseAsAWholeWhereThreeQuartersOfItAre) {
 TEST(Outliers, HalfOfAClassThatIsWorseIsMeasuredAgain) {
   // one of four devices has half of all cells
   const MatrixResult result = held_against_ten(
-      4, [](const Place& place, std::size_t) { return place.row == 0 || place.column == 0 ? 9.7 : 10.0; });
+      4, [](const CellIndex& index, std::size_t) { return index.row == 0 || index.column == 0 ? 9.7 : 10.0; });
   EXPECT_EQ(result.remeasured.size(), 6u);
 }
 
 TEST(Outliers, OfFewCellsNobodyKnowsWhetherAllAreWorseOrEachWasDisturbed) {
-  const MatrixResult result = held_against_ten(2, [](const Place&, std::size_t) { return 9.7; });
+  const MatrixResult result = held_against_ten(2, [](const CellIndex&, std::size_t) { return 9.7; });
   EXPECT_EQ(result.remeasured.size(), 2u);
 }
 
@@ -207,8 +207,8 @@ TEST(Controls, AreOfTheClassOfTheOutlierAndEachIsTakenOnce) {
 TEST(Outliers, AWholeRoundThatWasDisturbedHasItsSecondValue) {
   // The round of four cells is slow in its first measurement, with all samples: another user of the machine.
   const Round disturbed = matchings(8).at(5);
-  ScriptedSampler sampler([&](const Place& place, std::size_t at_once) {
-    return at_once > 1 && std::find(disturbed.begin(), disturbed.end(), place) != disturbed.end() ? 8.0 : 10.0;
+  ScriptedSampler sampler([&](const CellIndex& index, std::size_t at_once) {
+    return at_once > 1 && std::find(disturbed.begin(), disturbed.end(), index) != disturbed.end() ? 8.0 : 10.0;
   });
   const MatrixResult result =
       measured(sampler, 8, {.concurrency = Concurrency::rounds}).results.front();  // no witness would know it as well
@@ -224,8 +224,8 @@ TEST(Outliers, AFlappingLinkIsSeenAboutAsOftenAsItIsSlow) {
   constexpr int runs = 200;
   std::mt19937 random(7);
   for (int run = 0; run < runs; ++run) {
-    ScriptedSampler sampler([&](const Place& place, std::size_t) {
-      return place == Place{1, 2} && std::bernoulli_distribution(0.5)(random) ? 8.0 : 10.0;
+    ScriptedSampler sampler([&](const CellIndex& index, std::size_t) {
+      return index == CellIndex{1, 2} && std::bernoulli_distribution(0.5)(random) ? 8.0 : 10.0;
     });
     const MatrixResult result = measured(sampler, 4, {.concurrency = Concurrency::rounds}).results.front();
     seen += *result.values(1, 2) < 9 ? 1 : 0;
@@ -236,8 +236,8 @@ TEST(Outliers, AFlappingLinkIsSeenAboutAsOftenAsItIsSlow) {
 TEST(Outliers, ACellThatJumpsIsNotExcusedByItsOwnNoise) {
   for (const std::size_t n : {2, 6}) {
     ScriptedSampler sampler(ten);
-    sampler.script = [](const Place& place, const SampleRule&, Sampled& answer) {
-      if (!(place == Place{0, 1})) return;
+    sampler.script = [](const CellIndex& index, const SampleRule&, Sampled& answer) {
+      if (!(index == CellIndex{0, 1})) return;
       for (std::size_t s = 0; s < answer.samples.size(); ++s) answer.samples[s].whole.end *= s % 3 == 0 ? 1 : 2;
     };
     const MatrixResult result = measured(sampler, n, {.concurrency = Concurrency::rounds}).results.front();
@@ -271,7 +271,7 @@ TEST(Outliers, ControlsThatAreNoisyProveNothingByFallingAsMuch) {
 TEST(Outliers, WhereAllCellsAreNoisyNoneStandsOut) {
   std::mt19937 random(3);
   ScriptedSampler sampler(ten);
-  sampler.script = [&](const Place&, const SampleRule&, Sampled& answer) {
+  sampler.script = [&](const CellIndex&, const SampleRule&, Sampled& answer) {
     for (Sample& sample : answer.samples) sample.whole.end *= std::uniform_real_distribution<double>(1, 1.3)(random);
   };
   EXPECT_LE(measured(sampler, 8, {.concurrency = Concurrency::rounds}).results.front().remeasured.size(), 3u);

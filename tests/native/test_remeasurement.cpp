@@ -15,14 +15,14 @@ namespace {
 
 TEST(Remeasurement, TimesOfACellAreThoseOfTheLookThatItsValueIsOf) {
   int alone = 0;
-  ScriptedSampler sampler([&](const Place& place, std::size_t at_once) {
-    if (!(place == Place{1, 2})) return 10.0;
+  ScriptedSampler sampler([&](const CellIndex& cell, std::size_t at_once) {
+    if (!(cell == CellIndex{1, 2})) return 10.0;
     if (at_once > 1) return 7.0;
     return ++alone == 1 ? 8.0 : 10.0;  // the first look alone is the second worst of all
   });
   const auto start = Clock::now();
   double first_look_ended = 0;
-  sampler.script = [&](const Place&, const SampleRule&, Sampled&) {
+  sampler.script = [&](const CellIndex&, const SampleRule&, Sampled&) {
     if (sampler.rounds.back().size() > 1) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     if (alone == 1) first_look_ended = seconds_since(start) + 0.001;
@@ -55,12 +55,12 @@ TEST(Remeasurement, ACellWhoseValueDoesNotStandHasNoSamplesEither) {
 MatrixResult looked_at_alone(const std::vector<double>& alone,
                              const std::function<void(std::size_t look, Sampled&)>& script = {}) {
   std::size_t polls = 0;
-  ScriptedSampler sampler([&](const Place& place, std::size_t at_once) {
-    if (!(place == Place{1, 2})) return 10.0;
+  ScriptedSampler sampler([&](const CellIndex& cell, std::size_t at_once) {
+    if (!(cell == CellIndex{1, 2})) return 10.0;
     return at_once > 1 ? 8.0 : alone.at(polls);
   });
-  sampler.script = [&](const Place& place, const SampleRule&, Sampled& answer) {
-    if (!(place == Place{1, 2}) || sampler.rounds.back().size() > 1) return;
+  sampler.script = [&](const CellIndex& cell, const SampleRule&, Sampled& answer) {
+    if (!(cell == CellIndex{1, 2}) || sampler.rounds.back().size() > 1) return;
     if (script) script(polls, answer);
     ++polls;
   };
@@ -120,7 +120,7 @@ TEST(Stress, SaysThatItsCellsWereNotMeasuredAloneWhereTheTimeWasOver) {
 }
 
 TEST(Together, WhatWentWellKeepsItsValueWhenItsRoundIsTriedAgain) {
-  const Place failing{0, 1};
+  const CellIndex failing{0, 1};
   ScriptedSampler* self = nullptr;
   const auto times = [&] {  // that the round of the cell that fails was measured
     std::size_t found = 0;
@@ -128,10 +128,10 @@ TEST(Together, WhatWentWellKeepsItsValueWhenItsRoundIsTriedAgain) {
       found += self->counted[k] && std::ranges::count(self->rounds[k], failing) > 0;
     return found;
   };
-  ScriptedSampler sampler([&](const Place&, std::size_t) { return times() > 1 ? 9.9 : 10.0; });
+  ScriptedSampler sampler([&](const CellIndex&, std::size_t) { return times() > 1 ? 9.9 : 10.0; });
   self = &sampler;
-  sampler.script = [&](const Place& place, const SampleRule& rule, Sampled& answer) {
-    if (place == failing && rule.verify && times() == 1) answer = {}, answer.status = CellStatus::error;
+  sampler.script = [&](const CellIndex& cell, const SampleRule& rule, Sampled& answer) {
+    if (cell == failing && rule.verify && times() == 1) answer = {}, answer.status = CellStatus::error;
   };
   const MatrixResult result = measured(sampler, 4, {}, Deadline::never(), Metric::bandwidth, true).results.front();
   EXPECT_NEAR(*result.values(0, 1), 9.9, 1e-9);

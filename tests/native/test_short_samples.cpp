@@ -49,11 +49,11 @@ TEST(ShortSamples, PassesAreBetweenTheRounds) {
   for (const std::size_t endpoints : {2u, 4u, 8u, 16u}) {
     ScriptedSampler sampler(ten);
     std::size_t passes = 0, back_to_back = 0, most_back_to_back = 0, in_rounds = 0;
-    const Place first = matchings(endpoints).front().front();
-    sampler.script = [&](const Place& place, const SampleRule& rule, Sampled&) {
+    const CellIndex first = matchings(endpoints).front().front();
+    sampler.script = [&](const CellIndex& cell, const SampleRule& rule, Sampled&) {
       if (!is_memory_short(rule)) back_to_back = 0;
       if (rule.verify) in_rounds = passes;
-      if (is_memory_short(rule) && !is_trial(rule) && place == first)
+      if (is_memory_short(rule) && !is_trial(rule) && cell == first)
         ++passes, most_back_to_back = std::max(most_back_to_back, ++back_to_back);
     };
     const MatrixResult result =
@@ -68,8 +68,8 @@ TEST(ShortSamples, PassesAreBetweenTheRounds) {
 TEST(ShortSamples, PassesAreBeforeAndAfterOutliersAreMeasuredAgain) {
   ScriptedSampler sampler(slow_from_1_to_2);
   std::vector<char> order;
-  sampler.script = [&](const Place& place, const SampleRule& rule, Sampled&) {
-    const bool is_again = rule.verify && place == Place{1, 2} && sampler.rounds.back().size() == 1;
+  sampler.script = [&](const CellIndex& cell, const SampleRule& rule, Sampled&) {
+    const bool is_again = rule.verify && cell == CellIndex{1, 2} && sampler.rounds.back().size() == 1;
     if (is_again || is_memory_short(rule)) order.push_back(is_again ? 'a' : 's');
   };
   measured(sampler, 4, {.short_samples = 66});
@@ -80,7 +80,7 @@ TEST(ShortSamples, PassesAreBeforeAndAfterOutliersAreMeasuredAgain) {
 
 TEST(ShortSamples, AreNotComparedAndDecideNothing) {
   ScriptedSampler sampler(ten);
-  sampler.script = [](const Place&, const SampleRule& rule, Sampled& answer) {
+  sampler.script = [](const CellIndex&, const SampleRule& rule, Sampled& answer) {
     if (!is_memory_short(rule)) return;
     EXPECT_FALSE(rule.verify);
     for (Sample& sample : answer.samples) sample.whole.end *= 3;
@@ -93,20 +93,20 @@ TEST(ShortSamples, AreNotComparedAndDecideNothing) {
 
 TEST(ShortSamples, OfARoundThatDisturbsItselfRunInSmallerParts) {
   const Round disturbed = matchings(8).at(9);
-  ScriptedSampler sampler([&](const Place& place, std::size_t at_once) {
-    const bool here = std::ranges::find(disturbed, place) != disturbed.end();
+  ScriptedSampler sampler([&](const CellIndex& cell, std::size_t at_once) {
+    const bool here = std::ranges::find(disturbed, cell) != disturbed.end();
     return here && at_once > 1 ? 5.0 : 10.0;
   });
-  std::map<Place, std::size_t> at_once;
-  sampler.script = [&](const Place& place, const SampleRule& rule, Sampled&) {
-    if (is_memory_short(rule)) at_once[place] = sampler.rounds.back().size();  // of the last ones
+  std::map<CellIndex, std::size_t> at_once;
+  sampler.script = [&](const CellIndex& cell, const SampleRule& rule, Sampled&) {
+    if (is_memory_short(rule)) at_once[cell] = sampler.rounds.back().size();  // of the last ones
   };
   const MatrixResult result = measured(sampler, 8, {.short_samples = 11}).results.front();
   ASSERT_TRUE(has_note(result, "smaller groups"));
-  for (const auto& [place, cells] : at_once) {
-    const bool here = std::ranges::find(disturbed, place) != disturbed.end();
+  for (const auto& [cell, cells] : at_once) {
+    const bool here = std::ranges::find(disturbed, cell) != disturbed.end();
     EXPECT_EQ(cells, here ? 1u : 4u);
-    EXPECT_EQ(short_samples(result, place.row, place.column), std::vector<double>(11, 10.0));
+    EXPECT_EQ(short_samples(result, cell.row, cell.column), std::vector<double>(11, 10.0));
   }
   EXPECT_EQ(at_once.size(), 56u);
   EXPECT_EQ(result.short_samples->passes.size(), 20u) << "9 were taken, and of the disturbed round 11 more";
@@ -123,7 +123,7 @@ TEST(ShortSamples, OfABidirectionalPairAreAtBothItsPlaces) {
 TEST(ShortSamples, ThoseThatDoNotFitAreMissingAndTheResultCountsThem) {
   ScriptedSampler sampler(ten);
   int taken = 0;
-  sampler.script = [&](const Place&, const SampleRule& rule, Sampled&) {
+  sampler.script = [&](const CellIndex&, const SampleRule& rule, Sampled&) {
     if (!is_memory_short(rule) || is_trial(rule) || ++taken != 38) return;
     while (!rule.enough.passed()) {
     }
@@ -149,7 +149,7 @@ TEST(ShortSamples, NoneFitWhereTheTimeIsOver) {
 TEST(ShortSamples, TheDeadlineOfTheRunKeepsWhatThereIs) {
   ScriptedSampler sampler(ten);
   int taken = 0;
-  sampler.script = [&](const Place&, const SampleRule& rule, Sampled&) {
+  sampler.script = [&](const CellIndex&, const SampleRule& rule, Sampled&) {
     if (!is_memory_short(rule) || is_trial(rule) || ++taken != 136) return;
     while (!rule.until.passed()) {
     }
@@ -163,8 +163,8 @@ TEST(ShortSamples, TheDeadlineOfTheRunKeepsWhatThereIs) {
 TEST(ShortSamples, ACellThatFailsKeepsItsValueAndIsNotTriedAgain) {
   ScriptedSampler sampler(ten);
   int tried = 0;
-  sampler.script = [&](const Place& place, const SampleRule& rule, Sampled& answer) {
-    if (!is_memory_short(rule) || is_trial(rule) || !(place == Place{0, 1}) || ++tried < 2) return;
+  sampler.script = [&](const CellIndex& cell, const SampleRule& rule, Sampled& answer) {
+    if (!is_memory_short(rule) || is_trial(rule) || !(cell == CellIndex{0, 1}) || ++tried < 2) return;
     answer = {.status = CellStatus::timeout, .why = "it did not finish"};
   };
   const MatrixResult result = measured(sampler, 4, {.short_samples = 72}).results.front();
@@ -178,10 +178,10 @@ TEST(ShortSamples, ACellThatFailsKeepsItsValueAndIsNotTriedAgain) {
 
 TEST(ShortSamples, ACellThatFailsInTheTrialIsNotTriedAgain) {
   ScriptedSampler sampler(ten);
-  const Place first = matchings(4).front().front();
+  const CellIndex first = matchings(4).front().front();
   int tried = 0;
-  sampler.script = [&](const Place& place, const SampleRule& rule, Sampled& answer) {
-    if (!is_memory_short(rule) || !(place == first)) return;
+  sampler.script = [&](const CellIndex& cell, const SampleRule& rule, Sampled& answer) {
+    if (!is_memory_short(rule) || !(cell == first)) return;
     ++tried;
     answer = {.status = CellStatus::timeout};
   };
@@ -194,8 +194,8 @@ TEST(ShortSamples, ACellThatFailsInTheTrialIsNotTriedAgain) {
 TEST(ShortSamples, ACellThatIsMeasuredLateHasAsManyAsTheOthers) {
   ScriptedSampler sampler(ten);
   int tried = 0;
-  sampler.script = [&](const Place& place, const SampleRule& rule, Sampled& answer) {
-    if (!rule.verify || !(place == Place{1, 2}) || ++tried > 1) return;
+  sampler.script = [&](const CellIndex& cell, const SampleRule& rule, Sampled& answer) {
+    if (!rule.verify || !(cell == CellIndex{1, 2}) || ++tried > 1) return;
     answer = {.status = CellStatus::error};
   };
   const MatrixResult result = measured(sampler, 4, {.short_samples = 72}).results.front();
@@ -205,8 +205,8 @@ TEST(ShortSamples, ACellThatIsMeasuredLateHasAsManyAsTheOthers) {
 
 TEST(ShortSamples, OfAnEndpointThatIsLostAreMissing) {
   ScriptedSampler sampler(ten);
-  sampler.script = [&](const Place& place, const SampleRule& rule, Sampled& answer) {
-    if (!is_memory_short(rule) || (place.row != 2 && place.column != 2)) return;
+  sampler.script = [&](const CellIndex& cell, const SampleRule& rule, Sampled& answer) {
+    if (!is_memory_short(rule) || (cell.row != 2 && cell.column != 2)) return;
     sampler.lose(2);
     answer = {.status = CellStatus::timeout};
   };

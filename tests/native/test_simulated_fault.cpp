@@ -24,7 +24,7 @@ class Faulty {
   std::vector<Sampled> sample(const Round& round, Deadline until = Deadline::never()) {
     return sampler_.sample(round, {.stop = {.min_samples = 1, .max_samples = 1}, .until = until});
   }
-  double seconds(const Place& place) { return per_transfer(sample({place}).front()); }
+  double seconds(const CellIndex& cell) { return per_transfer(sample({cell}).front()); }
   static double per_transfer(const Sampled& sampled) {
     return sampled.samples.front().whole.seconds() / sampled.transfers;
   }
@@ -45,7 +45,7 @@ class Faulty {
   FaultySampler sampler_;
 };
 
-constexpr Place there{0, 1}, back{1, 0}, elsewhere{0, 2}, onward{1, 2};
+constexpr CellIndex there{0, 1}, back{1, 0}, elsewhere{0, 2}, onward{1, 2};
 
 TEST(SimulatedFault, UnderstandsItsKindsAndRefusesTheRest) {
   EXPECT_EQ(parse_simulated_fault("slow:cpu1").text(), "slow:cpu1");
@@ -70,10 +70,10 @@ TEST(SimulatedFault, TakesLossAndShareOfAnIntermittentOneAndSecondsOfPhases) {
 }
 
 TEST(SimulatedFault, SlowsAShareOfTheSamplesTheSameOnesEachTime) {
-  const auto slow_samples = [](std::string_view fault, const Place& place) {
+  const auto slow_samples = [](std::string_view fault, const CellIndex& cell) {
     Faulty faulty(fault);
     std::vector<bool> slow;
-    for (int i = 0; i < 400; ++i) slow.push_back(faulty.seconds(place) > 1.5);
+    for (int i = 0; i < 400; ++i) slow.push_back(faulty.seconds(cell) > 1.5);
     return slow;
   };
   const auto first = slow_samples("intermittent=50/10:dev0->dev1", there);

@@ -17,7 +17,7 @@ std::map<std::string, double> targets_of(const MeasureOptions& options, Memory m
     result.link_class(0, 1) = result.link_class(1, 0) = link_class;
   });
   ResultStore store(record);
-  ScriptedSampler sampler([](const Place&, std::size_t) { return 10.0; });
+  ScriptedSampler sampler([](const CellIndex&, std::size_t) { return 10.0; });
   const ListedRounds rounds({{{0, 1}}, {{1, 0}}});
   measure(sampler, {.rounds = rounds}, options, Deadline::never(), store);
   return record.read([](const Record& content) { return content.results.front().targets; });
@@ -44,8 +44,8 @@ TEST(Targets, AGivenTargetAppliesToAllLinkClasses) {
 TEST(Targets, ACellWithinTheTargetOfItsClassHasConverged) {
   const auto converged = [](bool in_cpu_memory) {
     int sample = 0;
-    ScriptedSampler sampler([](const Place&, std::size_t) { return 10.0; });
-    sampler.script = [&](const Place&, const SampleRule&, Sampled& answer) {
+    ScriptedSampler sampler([](const CellIndex&, std::size_t) { return 10.0; });
+    sampler.script = [&](const CellIndex&, const SampleRule&, Sampled& answer) {
       for (Sample& one : answer.samples) one.whole.end *= 1 + 0.02 * (++sample % 2);  // ± 1 %
     };
     Guarded<Record> record;

@@ -139,9 +139,9 @@ class MpiWorker final : public CollectiveWorker {
   /// Selects the communicator of the participating ranks. All ranks create it together on first use. It is never freed.
   void choose_communicator() {
     communicator_ = MPI_COMM_WORLD;
-    if (wanted_.left_out.empty()) return;
-    const auto [known, is_new] = without_.try_emplace(wanted_.left_out, MPI_COMM_NULL);
-    const int color = wanted_.left_out.has(rank()) ? MPI_UNDEFINED : 0;
+    if (wanted_.excluded.empty()) return;
+    const auto [known, is_new] = without_.try_emplace(wanted_.excluded, MPI_COMM_NULL);
+    const int color = wanted_.excluded.has(rank()) ? MPI_UNDEFINED : 0;
     if (is_new)
       ranks::check_mpi(MPI_Comm_split(MPI_COMM_WORLD, color, rank(), &known->second), rank(), "MPI_Comm_split");
     communicator_ = known->second;

@@ -55,7 +55,7 @@ Communicators::Communicators(const NcclRanks& ranks, const NcclId& id) : first_{
 /// NCCL reads the algorithm when a communicator is created. A communicator that is split off shares everything else
 /// with the first.
 const std::vector<ncclComm_t>& Communicators::get(const CollectiveCase& wanted) {
-  const Forced forced{wanted.algorithm.data(), wanted.left_out};
+  const Forced forced{wanted.algorithm.data(), wanted.excluded};
   if (const auto known = made_.find(forced); known != made_.end()) return known->second;
   const std::vector<ncclComm_t>& base = made_.at({});
   const AlgorithmVariable variable(forced.algorithm);
@@ -63,7 +63,7 @@ const std::vector<ncclComm_t>& Communicators::get(const CollectiveCase& wanted) 
   check(ncclGroupStart(), "ncclGroupStart");
   for (std::size_t i = 0; i < base.size(); ++i) {
     const int rank = first_ + static_cast<int>(i);
-    const int color = forced.left_out.has(rank) ? NCCL_SPLIT_NOCOLOR : 0;
+    const int color = forced.excluded.has(rank) ? NCCL_SPLIT_NOCOLOR : 0;
     check(ncclCommSplit(base[i], color, rank, &made[i], nullptr), "ncclCommSplit");
   }
   check(ncclGroupEnd(), "ncclCommSplit");

@@ -27,7 +27,7 @@ class Communicators {
   /// Settings with which a communicator is created.
   struct Forced {
     std::string algorithm{};  ///< NCCL_ALGO; empty: chosen by NCCL
-    RankSet left_out{};       ///< excluded ranks
+    RankSet excluded{};       ///< excluded ranks
 
     std::strong_ordering operator<=>(const Forced&) const = default;
   };

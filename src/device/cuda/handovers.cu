@@ -47,9 +47,9 @@ __device__ std::uint64_t has_stalled(const HandoverTerms& terms, HandoverWatch& 
 /// Writes the data of a round with plain stores of all threads of the block. They meet at a barrier before one thread
 /// sets the flag. The test checks that the release of the flag orders the stores of the whole block.
 __device__ void write_words(std::byte* data, std::uint64_t number, WriteFault fault) {
-  const std::uint64_t left_out = fault == WriteFault::drop ? number % handover_words : handover_words;
+  const std::uint64_t skipped = fault == WriteFault::drop ? number % handover_words : handover_words;
   for (std::uint32_t word = threadIdx.x; word < handover_words; word += blockDim.x)
-    if (word != left_out) word_at(data, handover_offset(number, word)) = pattern_word(number, word);
+    if (word != skipped) word_at(data, handover_offset(number, word)) = pattern_word(number, word);
 }
 
 __device__ Word wrong_words(std::byte* data, std::uint64_t number) {

@@ -18,33 +18,33 @@ std::string mebibytes(std::uint64_t bytes) { return std::to_string((bytes + MiB 
 Reservation::Reservation(std::span<const Copy> copies, std::vector<EndpointState>& endpoint_states)
     : endpoint_states_{endpoint_states} {
   for (const Copy& copy : copies)
-    for (const auto& [place, end] :
-         {std::pair{Place{copy.source, Role::source, copy.source_slot}, copy.source_end()},
-          std::pair{Place{copy.destination, Role::destination, copy.destination_slot}, copy.end()}}) {
-      if (endpoint_state(place.endpoint).lost) continue;
-      std::uint64_t& bytes = needs_[place];
+    for (const auto& [key, end] :
+         {std::pair{BufferKey{copy.source, Role::source, copy.source_slot}, copy.source_end()},
+          std::pair{BufferKey{copy.destination, Role::destination, copy.destination_slot}, copy.end()}}) {
+      if (endpoint_state(key.endpoint).lost) continue;
+      std::uint64_t& bytes = needs_[key];
       bytes = std::max({bytes, end, least_buffer});
     }
 }
 
-std::uint64_t Reservation::has(const Place& place) const {
+std::uint64_t Reservation::has(const BufferKey& key) const {
   const auto& buffers =
-      place.role == Role::source ? endpoint_state(place.endpoint).source : endpoint_state(place.endpoint).destination;
-  const auto buffer = buffers.find(place.slot);
+      key.role == Role::source ? endpoint_state(key.endpoint).source : endpoint_state(key.endpoint).destination;
+  const auto buffer = buffers.find(key.slot);
   return buffer == buffers.end() ? 0 : buffer->second.bytes();
 }
 
 std::uint64_t Reservation::missing(int endpoint) const {
   std::uint64_t more = 0;
-  for (const auto& [place, bytes] : needs_)
-    if (place.endpoint == endpoint && bytes > has(place)) more += bytes - has(place);
+  for (const auto& [key, bytes] : needs_)
+    if (key.endpoint == endpoint && bytes > has(key)) more += bytes - has(key);
   return more;
 }
 
 std::map<int, std::string> Reservation::shortages(const FreeMemory& free, std::uint64_t free_on_host,
                                                   const Holders& holders) const {
   std::set<int> endpoints;
-  for (const auto& [place, bytes] : needs_) endpoints.insert(place.endpoint);
+  for (const auto& [key, bytes] : needs_) endpoints.insert(key.endpoint);
   std::map<int, std::string> found;
   std::uint64_t on_host = 0;
   std::size_t devices = 0;
@@ -69,10 +69,10 @@ std::map<int, std::string> Reservation::shortages(const FreeMemory& free, std::u
 }
 
 void Reservation::make(int endpoint, HostMemoryKind kind, std::vector<Buffer>* kept) const {
-  for (const auto& [place, bytes] : needs_) {
-    if (place.endpoint != endpoint || bytes <= has(place)) continue;
+  for (const auto& [key, bytes] : needs_) {
+    if (key.endpoint != endpoint || bytes <= has(key)) continue;
     EndpointState& at = endpoint_state(endpoint);
-    Buffer& buffer = (place.role == Role::source ? at.source : at.destination)[place.slot];
+    Buffer& buffer = (key.role == Role::source ? at.source : at.destination)[key.slot];
     if (kept != nullptr) kept->push_back(std::exchange(buffer, Buffer()));
     buffer.reserve(at.endpoint, bytes, kind);
   }

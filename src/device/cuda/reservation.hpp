@@ -38,18 +38,18 @@ class Reservation {
 
  private:
   enum class Role { source, destination };
-  struct Place {
+  struct BufferKey {
     int endpoint;
     Role role;
     int slot;
-    auto operator<=>(const Place&) const = default;
+    auto operator<=>(const BufferKey&) const = default;
   };
   EndpointState& endpoint_state(int endpoint) const { return endpoint_states_[static_cast<std::size_t>(endpoint)]; }
-  /// Returns the bytes of the buffer at a place; 0 without a buffer.
-  std::uint64_t has(const Place& place) const;
+  /// Returns the bytes of the buffer at a key; 0 without a buffer.
+  std::uint64_t has(const BufferKey& key) const;
 
   std::vector<EndpointState>& endpoint_states_;
-  std::map<Place, std::uint64_t> needs_;
+  std::map<BufferKey, std::uint64_t> needs_;
 };
 
 }  // namespace linkmatrix::cuda

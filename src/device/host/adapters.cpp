@@ -192,11 +192,11 @@ void name_nearest_adapters(std::vector<Endpoint>& devices, const std::vector<Nod
     GpuPath best;
     std::set<std::string> names;
     for (const AdapterPort& port : node->adapters) {
-      const auto way = std::ranges::find(port.gpus, device.pci, &GpuPath::pci);
-      if (!port.place.contains("port") || way == port.gpus.end()) continue;
-      if (is_nearer(best, *way) || !is_nearer(*way, nowhere)) continue;
-      if (is_nearer(*way, best)) names.clear();
-      best = *way;
+      const auto path = std::ranges::find(port.gpus, device.pci, &GpuPath::pci);
+      if (!port.place.contains("port") || path == port.gpus.end()) continue;
+      if (is_nearer(best, *path) || !is_nearer(*path, nowhere)) continue;
+      if (is_nearer(*path, best)) names.clear();
+      best = *path;
       names.insert(port.name);
     }
     if (!names.empty()) device.nics.assign(names.begin(), names.end());

@@ -45,9 +45,9 @@ Wait wait_for(std::byte* memory, std::uint64_t at, std::uint64_t number, const H
 }
 
 void write_words(std::byte* data, std::uint64_t number, WriteFault fault) {
-  const std::uint64_t left_out = fault == WriteFault::drop ? number % handover_words : handover_words;
+  const std::uint64_t skipped = fault == WriteFault::drop ? number % handover_words : handover_words;
   for (std::uint32_t word = 0; word < handover_words; ++word)
-    if (word != left_out) word_at(data, handover_offset(number, word)) = pattern_word(number, word);
+    if (word != skipped) word_at(data, handover_offset(number, word)) = pattern_word(number, word);
 }
 
 std::uint64_t wrong_words(std::byte* data, std::uint64_t number) {

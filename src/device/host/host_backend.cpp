@@ -253,7 +253,7 @@ class HostBackend final : public Backend {
     part.is_patterned = endpoint_state(copy.source).patterned.contains(copy.source_slot);
     if (!part.source || !part.destination || part.source->bytes() < copy.end() + copy.shift ||
         part.destination->bytes() < copy.end())
-      throw DeviceError(way(copy) + ": its buffers were not created");
+      throw DeviceError(copy_text(copy) + ": its buffers were not created");
     return part;
   }
 
@@ -309,13 +309,13 @@ class HostBackend final : public Backend {
     build_ring(part.source->data() + copy.offset, copy.bytes);
   }
 
-  std::string way(const Copy& copy) {
+  std::string copy_text(const Copy& copy) {
     return endpoint_state(copy.source).endpoint.label + "->" + endpoint_state(copy.destination).endpoint.label;
   }
 
   /// Waits for all threads. An endpoint whose thread hangs is lost. Throws CopiesFailed.
   void await(std::span<const Job> jobs, std::span<const Copy> copies, HostRun& run) {
-    const JobFailures found = wait_for(jobs, run, [&](std::size_t index) { return way(copies[index]); });
+    const JobFailures found = wait_for(jobs, run, [&](std::size_t index) { return copy_text(copies[index]); });
     for (const int endpoint : found.hanging)
       endpoint_state(endpoint).lost = endpoint_state(endpoint).endpoint.label + ": its thread hangs";
     if (!found.failures.empty()) throw CopiesFailed(found.why, found.failures);

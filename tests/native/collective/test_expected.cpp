@@ -176,7 +176,7 @@ TEST(Expected, NothingIsComparedWhereNothingWrongWouldBeSeen) {
   CollectiveCase wanted{.type = ElementType::f8e5m2, .reduction = Reduction::avg};
   EXPECT_FALSE(cannot_detect_errors(wanted, 8)) << "a power of 2 divides exactly";
   EXPECT_TRUE(cannot_detect_errors(wanted, 7));
-  wanted.left_out.add(0);
+  wanted.excluded.add(0);
   EXPECT_TRUE(cannot_detect_errors(wanted, 8)) << "7 take part";
   EXPECT_FALSE(cannot_detect_errors(wanted, 9)) << "8 take part";
 }

@@ -44,10 +44,10 @@ TEST(RankSet, CountsThoseBelowARankAcrossItsWords) {
 
 TEST(Subsets, NumberTheRanksThatAreLeftWithoutAGap) {
   CollectiveCase wanted;
-  for (const int rank : {1, 4, 70}) wanted.left_out.add(rank);
+  for (const int rank : {1, 4, 70}) wanted.excluded.add(rank);
   int next = 0;
   for (int rank = 0; rank < 100; ++rank)
-    if (!wanted.left_out.has(rank)) {
+    if (!wanted.excluded.has(rank)) {
       EXPECT_EQ(member_number(wanted, rank), next++) << rank;
     }
   EXPECT_EQ(members(wanted, 100), next);
@@ -58,13 +58,13 @@ TEST(Subsets, LeaveOutEachRankNodeAndRail) {
   const auto by_rank = subsets_of(LeftOut::rank, ranks, nodes);
   ASSERT_EQ(by_rank.size(), 6u);
   EXPECT_EQ(by_rank[4].column, "without-gpu4");
-  EXPECT_EQ(ranks_in(by_rank[4].left_out), std::vector{4});
+  EXPECT_EQ(ranks_in(by_rank[4].excluded), std::vector{4});
   const auto by_node = subsets_of(LeftOut::node, ranks, nodes);
   EXPECT_EQ(columns_of(by_node), (Names{"without-n1", "without-n2", "without-n3"}));
-  EXPECT_EQ(ranks_in(by_node[1].left_out), (std::vector{2, 3}));
+  EXPECT_EQ(ranks_in(by_node[1].excluded), (std::vector{2, 3}));
   const auto by_rail = subsets_of(LeftOut::rail, ranks, {"n1", "n1", "n1", "n2", "n2", "n2"});
   EXPECT_EQ(columns_of(by_rail), (Names{"without-rail0", "without-rail1", "without-rail2"}));
-  EXPECT_EQ(ranks_in(by_rail[2].left_out), (std::vector{2, 5}));
+  EXPECT_EQ(ranks_in(by_rail[2].excluded), (std::vector{2, 5}));
 }
 
 TEST(Subsets, AreNoneWhereTheyTellNothing) {
@@ -85,14 +85,14 @@ TEST(Subsets, HalvesTellEveryRankFromEveryOther) {
     std::set<std::vector<bool>> seen;
     for (int rank = 0; rank < ranks; ++rank) {
       std::vector<bool> in;
-      for (const Subset& half : halves) in.push_back(half.left_out.has(rank));
+      for (const Subset& half : halves) in.push_back(half.excluded.has(rank));
       EXPECT_TRUE(seen.insert(in).second) << rank << " of " << ranks;
     }
-    for (const Subset& half : halves) EXPECT_GE(ranks - half.left_out.count(), 2) << half.column;
+    for (const Subset& half : halves) EXPECT_GE(ranks - half.excluded.count(), 2) << half.column;
   }
   const auto four = subsets_of(LeftOut::half, numbered(4), Names(4, "n1"));
   EXPECT_EQ(columns_of(four), (Names{"digit0-is-0", "digit0-is-1", "digit1-is-0", "digit1-is-1"}));
-  EXPECT_EQ(ranks_in(four[0].left_out), (std::vector{1, 3})) << "those of which the digit is 1";
+  EXPECT_EQ(ranks_in(four[0].excluded), (std::vector{1, 3})) << "those of which the digit is 1";
 }
 
 Layout layout(Collective collective, std::uint64_t bytes, int ranks, ElementType type = ElementType::f32) {

@@ -36,16 +36,16 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A folder, in memory if possible, for the lifetime of the process.
-struct Place {
-  Place() { fs::create_directories(folder); }
-  ~Place() { fs::remove_all(folder); }
+struct ScratchFolder {
+  ScratchFolder() { fs::create_directories(folder); }
+  ~ScratchFolder() { fs::remove_all(folder); }
   const fs::path folder =
       fs::path(fs::is_directory("/dev/shm") ? "/dev/shm" : "/tmp") / ("linkmatrix_fuzz." + std::to_string(::getpid()));
 };
 
-const fs::path& place() {
-  static const Place own;
-  return own.folder;
+const fs::path& scratch_folder() {
+  static const ScratchFolder scratch;
+  return scratch.folder;
 }
 
 /// Splits a text at blanks and line ends, as a shell does without quotes.
@@ -55,11 +55,11 @@ std::vector<std::string> error_text(std::string text) {
 }
 
 void read_adapters(const std::string& text) {
-  const fs::path root = place() / "tree";
+  const fs::path root = scratch_folder() / "tree";
   fs::remove_all(root);
-  std::ofstream(place() / "description") << text;
+  std::ofstream(scratch_folder() / "description") << text;
   try {
-    SysfsTree(root).add(place() / "description");
+    SysfsTree(root).add(scratch_folder() / "description");
   } catch (const std::exception&) {  // no tree that a kernel could have: what there is of it is read all the same
   }
   std::vector<Endpoint> devices(1);
@@ -91,7 +91,7 @@ void write_files(const fs::path& root, const std::string& text) {
 }
 
 void read_processes(const std::string& text) {
-  const fs::path root = place() / "tree";
+  const fs::path root = scratch_folder() / "tree";
   fs::remove_all(root);
   fs::create_directories(root);
   write_files(root, text);
@@ -103,8 +103,8 @@ void read_processes(const std::string& text) {
 }
 
 void read_nvml(const std::string& text) {
-  std::ofstream(place() / "answers") << text;
-  ::setenv("LINKMATRIX_REPLAYED_NVML", (place() / "answers").c_str(), 1);
+  std::ofstream(scratch_folder() / "answers") << text;
+  ::setenv("LINKMATRIX_REPLAYED_NVML", (scratch_folder() / "answers").c_str(), 1);
   const std::string pci = "0000:1b:00.0";
   const cuda::Nvml nvml;
   nvml.state(pci), nvml.part(pci), nvml.links(pci), nvml.link_rate(pci), nvml.module(pci), nvml.memory_holders(pci);

@@ -39,7 +39,7 @@ double peak_mebibytes() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-CellValue made_up(const Place& place) {
+CellValue made_up(const CellIndex& place) {
   CellValue cell;
   cell.status = CellStatus::ok;
   cell.value = 48.9 - 0.001 * static_cast<double>((place.row * 7919 + place.column * 104729) % 100);
@@ -109,7 +109,7 @@ int simulate(std::size_t nodes, std::size_t per_node, const std::filesystem::pat
     const Round places = rounds.at(round);
     scheduling += seconds_since(start);
     start = Clock::now();
-    for (const Place& place : places) store->put(place, made_up(place));
+    for (const CellIndex& place : places) store->put(place, made_up(place));
     storing += seconds_since(start);
     cells += places.size();
   }

@@ -59,7 +59,7 @@ class ScriptedRanks final : public Ranks {
     report.copies = order.metric == Metric::bidirectional ? 2 : 1;
     Sample sample;
     sample.whole = {1, 1 + (order.metric == Metric::latency ? 1e-6 : static_cast<double>(order.bytes) / 10e9)};
-    sample.ways = {sample.whole, sample.whole};
+    sample.directions = {sample.whole, sample.whole};
     sample.slowest = sample.whole;
     answer.samples.assign(static_cast<std::size_t>(report.samples), sample);
     return answer;

@@ -213,7 +213,8 @@ TEST(Coordinator, GivesAPairNoMoreTimeThanThereIs) {
 
 TEST(Coordinator, KeepsBothDirectionsApart) {
   ScriptedRanks ranks([](const Order&, CellAnswer& answer) {
-    for (Sample& sample : answer.samples) sample.ways[1].end = sample.ways[1].start + sample.whole.seconds() / 2;
+    for (Sample& sample : answer.samples)
+      sample.directions[1].end = sample.directions[1].start + sample.whole.seconds() / 2;
   });
   const MatrixResult result = Measured(ranks, Metric::bidirectional).result();
   const Values& one_direction = result.parts.at("one_direction").values;

@@ -54,8 +54,8 @@ TEST(PairSample, OfTwoNodesIsAsLongAsTheLongerOfBothAndEachDirectionAsItsOwnNode
                                      {bidirectional(100.05, 103, 102), bidirectional(7.05, 9.5, 9)}};
   const PairSample found = sample_of(order_of(Metric::bidirectional, false, 2), one_window, pairs);
   EXPECT_EQ(found.sample.whole.seconds(), 3);
-  EXPECT_EQ(found.sample.ways[0].seconds(), 2) << "as the receivers of the second node know it";
-  EXPECT_EQ(found.sample.ways[1].seconds(), 2);
+  EXPECT_EQ(found.sample.directions[0].seconds(), 2) << "as the receivers of the second node know it";
+  EXPECT_EQ(found.sample.directions[1].seconds(), 2);
   EXPECT_TRUE(found.started_together);
 }
 
@@ -82,9 +82,9 @@ TEST(PairSample, TellsTheDirectionsApartByTheirReceivers) {
   StepTimes source = at(10, 12), destination = at(10, 12);
   source.received = {10, 12}, destination.received = {10, 11};
   const std::vector<PairTimes> pair{{source, destination}};
-  const auto ways = sample_of(order_of(Metric::bidirectional, true), one_window, pair).sample.ways;
-  EXPECT_EQ(ways[0].seconds(), 1);
-  EXPECT_EQ(ways[1].seconds(), 2);
+  const auto directions = sample_of(order_of(Metric::bidirectional, true), one_window, pair).sample.directions;
+  EXPECT_EQ(directions[0].seconds(), 1);
+  EXPECT_EQ(directions[1].seconds(), 2);
 }
 
 TEST(PairSample, DoesNotTellApartTheDirectionsOfShortWindows) {
@@ -92,8 +92,8 @@ TEST(PairSample, DoesNotTellApartTheDirectionsOfShortWindows) {
   source.received = {0, 2e-4}, destination.received = {0, 1e-4};
   const std::vector<PairTimes> pair{{source, destination}};
   const Sample sample = sample_of(order_of(Metric::bidirectional, true), one_window, pair).sample;
-  EXPECT_EQ(sample.ways[0].seconds(), sample.whole.seconds());
-  EXPECT_EQ(sample.ways[1].seconds(), sample.whole.seconds());
+  EXPECT_EQ(sample.directions[0].seconds(), sample.whole.seconds());
+  EXPECT_EQ(sample.directions[1].seconds(), sample.whole.seconds());
 }
 
 TEST(PairSample, SaysWhenDirectionsThatDoNotWaitForEachOtherBeganApart) {

@@ -28,9 +28,9 @@ std::map<std::pair<std::size_t, std::size_t>, int> measured(const RankRounds& ro
   std::map<std::pair<std::size_t, std::size_t>, int> cells;
   for (std::size_t round = 0; round < rounds.count(); ++round) {
     std::set<int> busy;
-    for (const Place& place : rounds.at(round)) {
-      ++cells[{place.row, place.column}];
-      for (const RankPair& pair : rounds.pairs_of(place))
+    for (const CellIndex& index : rounds.at(round)) {
+      ++cells[{index.row, index.column}];
+      for (const RankPair& pair : rounds.pairs_of(index))
         EXPECT_TRUE(busy.insert(pair.source).second && busy.insert(pair.destination).second) << "a rank twice at once";
     }
   }
@@ -80,7 +80,7 @@ TEST(RoundsOfRanks, KeepToTheirNumberBetweenTwoNodes) {
   const RankRounds rounds(nodes_of(4, 8, 8), {.width = 2});
   for (std::size_t round = 0; round < rounds.count(); ++round) {
     std::map<std::pair<std::size_t, std::size_t>, int> between;
-    for (const Place& place : rounds.at(round)) ++between[{place.row / 8, place.column / 8}];
+    for (const CellIndex& index : rounds.at(round)) ++between[{index.row / 8, index.column / 8}];
     for (const auto& [pair, cells] : between) EXPECT_LE(cells, 2);
   }
 }
