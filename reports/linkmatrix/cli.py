@@ -195,7 +195,7 @@ def run_command(arguments: list[str]) -> int:
     name = next((word for word in arguments if word != DEBUG), "")
     try:
         require_address_space()
-        refuse_unencodable(arguments)
+        refuse_unusable(arguments)
         if not name:
             parser("").print_help()
             return BAD_INPUT
@@ -235,23 +235,33 @@ def require_address_space() -> None:
         raise
 
 
-def refuse_unencodable(arguments: list[str]) -> None:
-    """Raises BadInput for an argument with a character that the command line of another program cannot contain."""
+def refuse_unusable(arguments: list[str]) -> None:
+    """Raises BadInput for a character that the command line of another program cannot contain, and for `--option=--`.
+
+    The value of `--option=--` is an empty list in some versions of argparse.
+    """
+    for argument in own_arguments(arguments):
+        if argument.startswith("-") and argument.endswith("=--"):
+            raise BadInput(f"{argument}: '--' is not a value: name the value of {argument.removesuffix('=--')}")
     for argument in arguments:
         try:
             unusable = b"\0" in os.fsencode(argument)
         except UnicodeEncodeError:
             unusable = True
         if unusable:
-            raise BadInput(
-                f"the argument {argument!r} contains a character that a command line cannot contain: remove it"
-            )
+            problem = "contains a character that a command line cannot contain"
+            raise BadInput(f"the argument {argument!r} {problem}: remove it")
+
+
+def own_arguments(arguments: list[str]) -> list[str]:
+    """The arguments before `--`. The arguments after `--` are for ReFrame."""
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 
 def without_debug(arguments: list[str]) -> list[str]:
-    """The arguments without --debug. Arguments after `--` are for ReFrame, and stay unchanged."""
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    return [word for word in arguments[:end] if word != DEBUG] + arguments[end:]
+    """The arguments without --debug. Arguments after `--` stay unchanged."""
+    first = own_arguments(arguments)
+    return [word for word in first if word != DEBUG] + arguments[len(first) :]
 
 
 def unexpected_error(error: Exception, arguments: list[str]) -> int:

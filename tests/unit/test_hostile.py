@@ -234,3 +234,15 @@ def test_no_command_line_whatever_ends_in_a_traceback(command, words):
     with folder_of(one_record()) as folder:
         holds([command, str(folder / "record.json"), *words], folder)
         holds([command, *words], folder)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("show", "--against=--"), ("adopt", "--table=--"), ("adopt", "--runs=--"), ("history", "--slot=--")],
+    ids=" ".join,
+)
+def test_two_dashes_are_no_value_of_an_option(words):
+    code, out, errors = ended([*words])
+    option = words[1].removesuffix("=--")
+    assert code == 2 and not out
+    assert errors == f"linkmatrix: {words[1]}: '--' is not a value: name the value of {option}\n"
