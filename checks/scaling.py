@@ -39,17 +39,23 @@ class scaling_run(measuring_run, special=True):
     """
 
     #: The numbers of bodies, such as ``65536,1048576``. For weak scaling, the numbers are per device.
-    #: :default: on GPUs 65536, 262144 and 1048576, on ranks 2048 and 8192
+    #: :default: on the GPUs of a node 65536 and 262144, and 1048576 for nbody_float_strong; on ranks 2048 and 8192
     bodies = variable(str, value="", loggable=True)
 
     program = executable = "nbody_scaling"
     engine, share = "sm", EFFICIENCY
-    usual_bodies = "65536,262144,1048576"
+    #: {test case: default of `bodies`}. Seven steps take a few seconds on each number of devices. The time of a step
+    #: is proportional to the square of all bodies, so weak scaling needs fewer bodies per device.
+    usual_bodies = dict.fromkeys(CASES, "65536,262144") | {"nbody_float_strong": "65536,262144,1048576"}
     # not in acceptance, because simulations take longer than its minute
     tags = {"full", "nbody"}
 
     def program_opts(self):
-        return ["--bodies", self.bodies or self.usual_bodies]
+        return ["--bodies", self.wanted_bodies()]
+
+    def wanted_bodies(self):
+        """The numbers of bodies to measure, separated by commas."""
+        return self.bodies or self.usual_bodies[self.testcase]
 
     def expected_devices(self):
         """The largest number of devices in the simulation."""
@@ -60,7 +66,7 @@ class scaling_run(measuring_run, special=True):
 
     def size_faults(self):
         found = sorted(body_count(result) or 0 for result in self.results)
-        wanted = sorted(int(word) for word in (self.bodies or self.usual_bodies).split(",") if word.strip().isdigit())
+        wanted = sorted(int(word) for word in self.wanted_bodies().split(",") if word.strip().isdigit())
         return size_faults(self.testcase, found, wanted, "bodies")
 
     def figures(self):
@@ -95,7 +101,7 @@ class rank_scaling(OnRanks, scaling_run):
 
     descr = "N-body on ranks of a node"
     valid_systems = ["+mpi"]
-    usual_bodies = "2048,8192"
+    usual_bodies = dict.fromkeys(CASES, "2048,8192")
 
 
 @rfm.simple_test
@@ -110,6 +116,11 @@ class node_scaling(TwoOrAllNodes, scaling_run):
     session = fixture(nodes_session, scope="environment")
     descr = "N-body on GPUs of several nodes"
     valid_systems = ["+gpu +cuda +mpi +crossnode"]
-    usual_bodies = "262144,1048576"
+    usual_bodies = {
+        "nbody_float_strong": "262144,1048576",
+        "nbody_float_weak": "65536",
+        "nbody_double_strong": "65536,262144",
+        "nbody_double_weak": "65536",
+    }
     memory = "device"
     least_gpus = 1

@@ -22,9 +22,6 @@
 namespace linkmatrix {
 namespace {
 
-/// A default number of bodies is skipped if a step would take more than this multiple of --max-time.
-constexpr double most_max_times = 3;
-
 std::string formatted_seconds(double seconds) {
   std::ostringstream out;
   out << seconds << " s";
@@ -160,7 +157,7 @@ class NbodyRun final : public ProgramRun {
   /// Estimates the seconds of a step from the rate of the last number of bodies on the fewest devices.
   bool takes_too_long(const NbodyPlan& plan, const NbodySampler::Cases& cases) {
     const auto rate = record().read([](const Record& record) { return record.results.back().values(0, 0); });
-    const double most = most_max_times * options_.measure.max_seconds;
+    const double most = options_.measure.max_seconds;
     const int fewest = cases.begin()->second.devices;
     const bool fits = std::ranges::all_of(cases, [&](const auto& one) {
       const double devices = static_cast<double>(one.second.devices) / fewest;

@@ -96,6 +96,22 @@ def test_what_a_record_says_against_itself_is_never_a_pass_and_stands_there(
     assert any(said in line for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("options", "topic", "remedy"),
+    [
+        ([], "time limit", "--max-time"),
+        (["--samples", "31"], "time limit", "--max-time"),
+        (["--samples", "3"], "samples", "--samples 6"),
+    ],
+)
+def test_the_remedy_for_too_few_samples_depends_on_the_requested_number(make_record, options, topic, remedy):
+    record = make_record()
+    samples(1)(record)
+    record["command"] += options
+    (fact,) = run_findings.facts(record)
+    assert fact.topic == topic and remedy in fact.sentence
+
+
 @pytest.mark.parametrize("change", [samples(LEAST_SAMPLES), not_converged])
 def test_a_median_that_is_known_less_well_than_wanted_is_no_fact(judged_run, make_record, change):
     """An MPI matrix with limits of ±40 % was WARN in 10 of 12 undisturbed runs, because it did not converge."""

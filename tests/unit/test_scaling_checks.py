@@ -19,8 +19,10 @@ scaling = checks("scaling")
 
 def judged(testcase=STRONG, change=None, bodies="2100,8192", devices=2, extras=None):
     """The sentences of a check on the recorded run, with the record spoiled by change(record)."""
-    described = {"bodies": bodies, "usual_bodies": "2048", "expected_devices": lambda: devices, "machine_faults": list}
-    return fault_sentences(scaling.scaling_run, RECORD, testcase, change=change, extras=extras, **described)
+    described = {"bodies": bodies, "expected_devices": lambda: devices, "machine_faults": list}
+    return fault_sentences(
+        scaling.scaling_run, RECORD, testcase, "wanted_bodies", change=change, extras=extras, **described
+    )
 
 
 def results_of(record, testcase=STRONG):
@@ -39,6 +41,13 @@ def test_a_number_of_bodies_that_was_lost_is_no_pass():
     assert judged(change=lose) == [f"{STRONG}: 2 sizes were requested, but the record has 1, without 8192 bodies"]
     (said,) = judged(bodies="2100")
     assert said == f"{STRONG}: 1 sizes were requested, but the record has 2"
+
+
+def test_each_test_case_has_default_bodies():
+    for check in (scaling.device_scaling, scaling.rank_scaling, scaling.node_scaling):
+        assert set(check.usual_bodies) == set(scaling.CASES)
+    weak, strong = (scaling.device_scaling.usual_bodies[f"nbody_float_{one}"] for one in ("weak", "strong"))
+    assert strong == "65536,262144,1048576" and weak == "65536,262144"
 
 
 def test_every_number_of_devices_must_be_there():

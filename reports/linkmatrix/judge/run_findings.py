@@ -35,7 +35,8 @@ class Fact(NamedTuple):
 
     verdict: the best verdict that the fact allows.
     result: index of the test case; None: all test cases.
-    topic: selects the next step: "counters", "throttled", "samples", "references", "computes wrong" or "".
+    topic: selects the next step: "counters", "throttled", "samples", "time limit", "references", "computes
+    wrong" or "".
     who: the component; "" if unknown.
     cells: (number of affected cells, number of all cells), for a fact about samples. The sentence begins with both
     numbers.
@@ -83,7 +84,7 @@ def facts(record: Mapping[str, Any], tolerated_counters: Collection[str] = (), t
         if "cells" in result:
             continue
         if record["backend"] != "imported":  # imported records have no samples
-            yield from sample_facts(result, place)
+            yield from sample_facts(record, result, place)
         yield from (Fact(Verdict.INCOMPLETE, sentence, place) for sentence in missing_bisection_cells(result))
 
 
@@ -105,13 +106,18 @@ def duplicate_devices(record: Mapping[str, Any]) -> Iterator[str]:
             yield f"{both}: the cells between them measure no link"
 
 
-def sample_facts(result: Result, place: int) -> Iterator[Fact]:
+def sample_facts(record: Mapping[str, Any], result: Result, place: int) -> Iterator[Fact]:
     """Yields a fact if cells have too few samples for an interval of the median.
+
+    The command requested too few samples, or the time limit of the matrix ended the samples.
 
     place: index of the test case.
     """
     least, single, too_few, measured = sample_counts(result)
-    more = f"measure with --samples {LEAST_SAMPLES} or more"
+    requested = [option.value for option in option_values(record["command"], "--samples")]
+    requests_few = any(value.isdecimal() and int(value) < LEAST_SAMPLES for value in requested)
+    more = f"measure with --samples {LEAST_SAMPLES} or more" if requests_few else "measure with a longer --max-time"
+    topic = "samples" if requests_few else "time limit"
     kinds = (
         (single, Verdict.INCOMPLETE, f"have a single sample: their noise is unknown; {more}"),
         (too_few, Verdict.WARN, f"have too few samples for an interval (fewest: {least}); {more}"),
@@ -119,7 +125,7 @@ def sample_facts(result: Result, place: int) -> Iterator[Fact]:
     for count, verdict, what in kinds:
         if count:
             sentence = f"{count} of {counted(measured, 'cell')} {what}"
-            yield Fact(verdict, sentence, place, "samples", cells=(count, measured))
+            yield Fact(verdict, sentence, place, topic, cells=(count, measured))
             return
 
 

@@ -168,6 +168,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
         " throttled.",
     ),
     "samples": ("Measure again with more samples: linkmatrix measure --samples 31",),
+    "time limit": ("Measure again with a longer limit: linkmatrix measure -- -S extra_opts=--max-time,300",),
     "noted": (),
 }
 #: {kind of a finding: (topic if the endpoints are devices, topic if the endpoints are ranks)}

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     Diagnose = Callable[[Judged, Result, MatrixVerdict], Diagnosis]
 
 COUNTS = re.compile(r"\b\d+ of \d+ cells? ")  # numbers in sentences about samples, by which equal sentences differ
+SAMPLE_TOPICS = ("samples", "time limit")  # of facts about too few samples
 #: {rule of `judge.rules`: topic}, for rules whose cells have a finding of their own, in addition to faulty components.
 RULE_TOPICS = {"impossible": "impossible", "path changed": "changed", "intermittent": "intermittent"}
 #: {phase in which ReFrame failed a test: topic}. Cells explain a failed performance phase, so that its topic is
@@ -96,7 +97,7 @@ def run_findings(judged: list[Judged], diagnose: Diagnose, verdict: Verdict) -> 
     by_component: dict[tuple[str, str, bool], Headline] = {}
     found = (with_location(one, test, places) for test in judged for one in test_findings(test, diagnose))
     for one in sorted(found, key=lambda one: (*one.order[:2], one.is_sum, one.order)):
-        text = COUNTS.sub("", one.text) if one.topic == "samples" else one.text
+        text = COUNTS.sub("", one.text) if one.topic in SAMPLE_TOPICS else one.text
         topic = "device" if one.topic == "settings" else one.topic  # a component has a single advice
         key = (topic, one.component or text, one.simulated)
         known = by_component.get(key)
@@ -171,7 +172,7 @@ def test_findings(one: Judged, diagnose: Diagnose) -> Iterator[Headline]:
         found = [*fact_findings(one, result, testcase), *matrix_findings(one, result, matrix, diagnose)]
         yield from found
         yield from disturbance_findings(one, result, matrix)
-        if all(headline.topic in ("samples", *RULE_TOPICS.values()) for headline in found):
+        if all(headline.topic in (*SAMPLE_TOPICS, *RULE_TOPICS.values()) for headline in found):
             yield from worst_cell_finding(result, matrix)
         elif not one.test.record["lost"] and not any(headline.topic == "gone" for headline in found):
             yield from missing_cell_finding(result, matrix)

@@ -53,7 +53,7 @@ expect 0 "nothing compared" --bodies 2100 --no-verify
 prints '^verified: no (--no-verify)$'
 
 expect 0 "bodies that nobody asked for and that take too long are left out, and that is said" --max-time 0.001
-prints '^note: nbody_float_strong: 32768 bodies were skipped, because a step would take more than 0.003 s'
+prints '^note: nbody_float_strong: 32768 bodies were skipped, because a step would take more than 0.001 s'
 [ "$(count 'bodies were skipped')" -ge 1 ] || fail "the record says what was left out"
 
 expect 1 "wrong forces" --bodies 2100 --simulate-fault "corrupt:$device"
