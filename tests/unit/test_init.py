@@ -104,7 +104,7 @@ def test_what_a_site_wrote_outlives_an_upgrade(site, tmp_path, monkeypatch, link
     (upgraded / "config" / "topology" / "vm-cpu" / "devices.json").write_text("[]")
     (upgraded / "checks").mkdir()
     monkeypatch.setattr(suite, "FOLDER", upgraded)
-    assert "1 files made" not in (out := linkmatrix.out("init", site)) and "1 file made" in out
+    assert "1 files created" not in (out := linkmatrix.out("init", site)) and "1 file created" in out
     assert references.read_text() == "intranode_p2p: {}\n"
     assert (site / "config" / "systems" / "ours.py").read_text() == SYSTEM
     assert (site / "config" / "references" / "abci.yaml").read_text() == "new: {}\n"

@@ -94,6 +94,8 @@ def test_no_file_is_written_where_no_node_is_known_good(exported, tmp_path):
     hosts = tmp_path / "hosts"
     assert exported("--format", "hostfile", "--within", "1", "--system", "alpha:other", "--out", hosts)[0] == 3
     assert not hosts.exists()
+    out = exported("--format", "hostfile", "--system", "alpha:unmeasured")[2]
+    assert "no node is known good: no node was measured alone: linkmatrix run --mode=sweep" in out
     assert exported("--format", "hostfile", "--out", hosts, "--system", "alpha:gpu")[0] == 0
     assert hosts.read_text().splitlines()[-1] == "n1"
 

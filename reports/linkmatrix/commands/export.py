@@ -164,7 +164,7 @@ def node_list(options: argparse.Namespace) -> bytes | None:
     if which == node_lists.GOOD and not found.good:
         why = [f"{clean(name)} {reason}" for name, reason in found.unknown.items()]
         why += [f"{clean(name)} is flagged" for name in found.suspect]
-        reasons = ", ".join(units.first(why, 3)) or "no node was measured alone"
+        reasons = ", ".join(units.first(why, 3)) or "no node was measured alone: linkmatrix run --mode=sweep"
         say(*facts.notices, f"no node is known good: {reasons}", to=sys.stderr)
         return None
     form = "slurm" if options.format == "slurm-exclude" else options.format

@@ -71,7 +71,7 @@ def run_init(options: argparse.Namespace) -> int:
     (folder / "checks").unlink(missing_ok=True)
     os.symlink(suite.FOLDER / "checks", folder / "checks")
     unchanged = len(contents) - len(missing)
-    say(f"{folder}: {units.counted(len(missing), 'file')} made" + (f", {unchanged} unchanged" if unchanged else ""))
+    say(f"{folder}: {units.counted(len(missing), 'file')} created" + (f", {unchanged} unchanged" if unchanged else ""))
     quoted = shlex.quote(str(folder))
     say(f"next: cd {quoted} && linkmatrix measure    # or linkmatrix detect, to write a system file of this machine")
     return 0

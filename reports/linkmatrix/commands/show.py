@@ -21,7 +21,7 @@ def run_show(options: argparse.Namespace) -> int:
     run, judged = arguments.judged_run(options)
     if options.path is None:
         times = f"began {run.started or 'at an unknown time'}, ended {run.ended or 'at an unknown time'}"
-        note = f"this is the run that ended last, {run.path} ({times}). A session without tests has no report"
+        note = f"this is the run that ended last, {run.path} ({times})"
         run = replace(run, notes=(*run.notes, note))
     show(Analysis(run, judged), others=arguments.published_tables(options, judged))
     return judging.exit_code(judged)
