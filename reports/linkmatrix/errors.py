@@ -7,7 +7,7 @@ from typing import TextIO
 #: Characters that control a terminal, end a line, change the direction of writing, are invisible, or are incomplete.
 #: Joiners are allowed, because some scripts need them.
 UNPRINTABLE = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+    r"[\x00-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb\ufffe\uffff"
     r"\U000e0000-\U000e007f]+"
 )
 

@@ -70,3 +70,13 @@ def test_a_file_that_is_cut_off_goes_and_a_missing_one_is_no_trouble(written, tm
     assert "was removed" in junit.correct_file(path, report(["pass"]))
     assert not path.exists()
     assert junit.correct_file(tmp_path / "none.xml", report([])) == ""
+
+
+@pytest.mark.parametrize("reason", ["\x1b[31mno GPU", "\x00no GPU", "\ud800no GPU", "\ufffeno GPU"], ids=ascii)
+def test_a_reason_with_a_control_character_leaves_the_file_valid(written, reason):
+    path = written(["abort"])
+    content = {"runs": [{"testcases": [{"result": "abort", "fail_reason": reason}]}]}
+    assert junit.correct_file(path, content) == junit.add_run_notices(path, [f"SIMULATED: {reason}"]) == ""
+    (suite,) = Tree.parse(path).getroot()
+    assert "no GPU" in suite.find("testcase/error").get("message")
+    assert "no GPU" in suite.find("properties/property").get("value")

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..errors import clean
+
 SKIPPED = ("skip",)
 NO_FAILURE = ("pass", "xfail")
 
@@ -62,7 +64,7 @@ def add_notices(suite: Tree.Element, lines: Sequence[str]) -> None:
     for line in lines:
         name, _, value = line.partition(": ")
         name = f"linkmatrix.{name.lower().replace(' ', '_')}"
-        Tree.SubElement(properties, "property", {"name": name, "value": value})
+        Tree.SubElement(properties, "property", {"name": clean(name), "value": clean(value)})
 
 
 def add_results(suite: Tree.Element, cases: list[dict[str, Any]]) -> None:
@@ -77,6 +79,6 @@ def add_results(suite: Tree.Element, cases: list[dict[str, Any]]) -> None:
         kind = "skipped" if case["result"] in SKIPPED else "error"
         counts[kind] += 1
         reason = str(case.get("fail_reason") or f"ReFrame ended it with '{case['result']}'")
-        Tree.SubElement(test, kind, {"type": str(case["result"]), "message": reason})
+        Tree.SubElement(test, kind, {"type": clean(str(case["result"])), "message": clean(reason)})
     suite.set("skipped", str(counts["skipped"]))
     suite.set("errors", str(counts["error"]))
