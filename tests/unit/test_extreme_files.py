@@ -151,3 +151,18 @@ def test_digits_without_end_are_no_number(folder, refused, make_record):
     text = json.dumps(make_record()).replace('"seconds": 1.5', '"seconds": ' + "9" * (sys.get_int_max_str_digits() + 1))
     (folder / "record.json").write_text(text)
     refused("show", "record.json")
+
+
+@pytest.mark.parametrize("name", ["...txt", "..txt", ".txt", "osu"])
+@pytest.mark.parametrize("more", [[], ["--out", "out"]], ids=["beside the file", "--out"])
+def test_no_name_of_an_imported_file_moves_its_records_out_of_its_folder(name, more, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    content = "# OSU MPI Latency Test v5.7\n# Size          Latency (us)\n0                       0.88\n"
+    (tmp_path / "texts").mkdir()
+    for file in (name, "other.txt"):
+        (tmp_path / "texts" / file).write_text(content)
+    assert cli.main(["import", f"texts/{name}", "texts/other.txt", *more]) == 0, capsys.readouterr().err
+    folder = tmp_path / (more[1] if more else "texts")
+    found = sorted(str(path.relative_to(folder)) for path in tmp_path.rglob("record.json"))
+    own = name if more and name in (".txt", "osu") else f"{name}.records"
+    assert found == sorted([f"{own}/01/record.json", "other/01/record.json"])

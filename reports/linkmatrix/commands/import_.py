@@ -111,10 +111,10 @@ def records_folder(out: Path | None, file: Path, files: int) -> Path:
     out: the value of --out; None without the option.
     files: the number of imported files.
     """
-    if out is None:
-        folder = file.with_suffix("")
-        return folder if folder != file else file.with_name(file.name + ".records")
-    return out / file.stem if files > 1 else out
+    stem = file.stem if file.stem.strip(".") else f"{file.name}.records"  # of "...txt", the stem is ".."
+    if out is not None:
+        return out / stem if files > 1 else out
+    return file.with_name(stem if stem != file.name else f"{file.name}.records")
 
 
 def other_content(one: Record) -> str:
