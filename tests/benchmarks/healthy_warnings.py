@@ -18,7 +18,7 @@ from linkmatrix.judge.evaluate import judge_result
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record.matrix import from_result
 from linkmatrix.references import noise
-from linkmatrix.references.noise import FLOORS, Carrier
+from linkmatrix.references.noise import FLOORS, DataPath
 from linkmatrix.references.tables import References
 
 MOST_WARN = 0.02  # of healthy runs
@@ -26,7 +26,7 @@ RUNS, PER_ADOPTION, ADOPTED = 1000, 25, 6
 LEAST, MOST, WINDOW, SETTLED = 7, 28, 7, 0.05  # samples, as the programs' StopRule
 SPREAD, FLUKES, LOSS = 0.002, 0.005, 0.05  # between healthy cells; share of cells that lose this much on average
 CASE, TABLE, UNIT = "device_to_device_memcpy_write_ce", "machine", "GB/s"
-FLOOR = FLOORS[Carrier.LINK]
+FLOOR = FLOORS[DataPath.LINK]
 
 
 class Noise(NamedTuple):

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 
 from linkmatrix.judge.node_comparison import Key, NodeMedians, differences
-from linkmatrix.references.noise import FLOORS_WITHOUT_REFERENCE, Carrier
+from linkmatrix.references.noise import FLOORS_WITHOUT_REFERENCE, DataPath
 
 FIGURES = 9
 NODES = (3, 4, 16, 64)
@@ -28,7 +28,9 @@ def named(draw: np.random.Generator, nodes: int, sigma: float, loss: float = 0.0
     values[:slow_figures, 0] *= 1 - loss
     figures = {
         Key("cuda", f"testcase{at}", 1 << 29, "", "NV18", ("NVIDIA H200",)): NodeMedians(
-            {f"n{node}": float(value) for node, value in enumerate(row)}, "GB/s", FLOORS_WITHOUT_REFERENCE[Carrier.LINK]
+            {f"n{node}": float(value) for node, value in enumerate(row)},
+            "GB/s",
+            FLOORS_WITHOUT_REFERENCE[DataPath.LINK],
         )
         for at, row in enumerate(values)
     }

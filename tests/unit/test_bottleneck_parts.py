@@ -5,7 +5,14 @@ import pytest
 
 from linkmatrix.locate.hypotheses import Finding
 from linkmatrix.locate.layout import Layout
-from linkmatrix.locate.shared_bottleneck import EQUAL, MIN_EQUAL_NODES, Bottleneck, alike_nodes, bottleneck, sentence
+from linkmatrix.locate.shared_bottleneck import (
+    EQUAL,
+    MIN_EQUAL_NODES,
+    Bottleneck,
+    bottleneck,
+    equal_nodes,
+    sentence,
+)
 
 
 class Called:
@@ -109,26 +116,26 @@ def test_nodes_that_are_as_slow_as_each_other_may_share_what_nobody_knows():
     deviation, layout = np.full((6, 6), np.nan), layout_of(range(6), of_nodes=True)
     slow = [finding(subject=at, shift=-0.3) for at in (4, 0, 2)]
     deviation[np.ix_([0, 2, 4], [0, 2, 4])] = np.log1p(-0.3)
-    (said,) = alike_nodes(slow, deviation, layout, NAMES)
+    (said,) = equal_nodes(slow, deviation, layout, NAMES)
     assert said.startswith("[n1, n3, n5] are equally slow with all nodes, including each other: a shared leaf switch")
     assert said.endswith("explain this too; name the leaf switches with --groups FILE")
-    assert MIN_EQUAL_NODES == 3 and alike_nodes(slow[:2], deviation, layout, NAMES) == []
-    assert alike_nodes(slow, deviation, layout, Called(NAMES.nodes, ("leaf",))) == [], "their leaf switches are known"
-    assert alike_nodes([*slow[:2], finding(subject=2, shift=-0.3, missing=True)], deviation, layout, NAMES) == []
-    assert alike_nodes([*slow[:2], finding("egress", 2)], deviation, layout, NAMES) == [], "no node as a whole"
+    assert MIN_EQUAL_NODES == 3 and equal_nodes(slow[:2], deviation, layout, NAMES) == []
+    assert equal_nodes(slow, deviation, layout, Called(NAMES.nodes, ("leaf",))) == [], "their leaf switches are known"
+    assert equal_nodes([*slow[:2], finding(subject=2, shift=-0.3, missing=True)], deviation, layout, NAMES) == []
+    assert equal_nodes([*slow[:2], finding("egress", 2)], deviation, layout, NAMES) == [], "no node as a whole"
     other = float(np.expm1(np.log1p(-0.3) * (1 + 1.5 * EQUAL)))
-    assert alike_nodes([*slow[:2], finding(subject=2, shift=other)], deviation, layout, NAMES) == [], "another amount"
+    assert equal_nodes([*slow[:2], finding(subject=2, shift=other)], deviation, layout, NAMES) == [], "another amount"
     deviation[np.ix_([0, 2, 4], [0, 2, 4])] = 2 * np.log1p(-0.3)
-    assert alike_nodes(slow, deviation, layout, NAMES) == [], "slower among themselves: each of them is"
-    assert alike_nodes(slow, np.full((6, 6), np.nan), layout, NAMES) == [], "among themselves nobody knows"
+    assert equal_nodes(slow, deviation, layout, NAMES) == [], "slower among themselves: each of them is"
+    assert equal_nodes(slow, np.full((6, 6), np.nan), layout, NAMES) == [], "among themselves nobody knows"
 
 
 def test_of_nodes_of_one_device_each_the_device_is_the_node():
     deviation, slow = np.full((5, 5), np.log1p(-0.3)), [finding("device", at) for at in (0, 1, 2)]
-    assert len(alike_nodes(slow, deviation, layout_of(range(5)), NAMES)) == 1
-    assert alike_nodes(slow, deviation, layout_of(range(5), of_nodes=True), NAMES) == []
+    assert len(equal_nodes(slow, deviation, layout_of(range(5)), NAMES)) == 1
+    assert equal_nodes(slow, deviation, layout_of(range(5), of_nodes=True), NAMES) == []
     two = layout_of([0, 0, 1, 1, 2])
-    assert alike_nodes(slow, deviation, two, NAMES) == []
+    assert equal_nodes(slow, deviation, two, NAMES) == []
 
 
 @pytest.mark.parametrize("at", [0, 3, 5])

@@ -37,7 +37,7 @@ def second_case(content):
 
 
 @pytest.fixture
-def cut_off(make_record):
+def interruption(make_record):
     """Makes the record one of a job that was ended before its second test case was measured whole."""
 
     def change(content):
@@ -63,13 +63,13 @@ def test_the_figure_is_of_the_oldest_node_in_whole_days(covered):
     assert [(node.name, node.away) for node in known.nodes][:2] == [("n1.cluster.example", ""), ("n2", "drained: fan")]
 
 
-def test_what_a_preempted_job_measured_counts_and_the_rest_stays_due(covered, cut_off):
+def test_what_a_preempted_job_measured_counts_and_the_rest_stays_due(covered, interruption):
     covered.add(1, "n1", "n2", "n3", change=second_case)
-    covered.add(5, "n1", change=cut_off, result="fail")
+    covered.add(5, "n1", change=interruption, result="fail")
     found = covered.look()
     assert found.suite == ("device_local_copy", TESTCASE) and ages(found)["n1"] == 10
-    assert next(node for node in found.nodes if node.name == "n1").cut_off
-    covered.add(6, "n2", change=cut_off, result="fail")
+    assert next(node for node in found.nodes if node.name == "n1").interruption
+    covered.add(6, "n2", change=interruption, result="fail")
     covered.add(8, "n2", change=lambda content: content["results"][0].update(testcase="device_local_copy"))
     assert ages(covered.look())["n2"] == 5, "both test cases, of two runs"
 
@@ -85,7 +85,7 @@ def test_how_long_a_run_takes_is_that_of_runs_that_measured_all(covered):
         covered.add(day, "n1", change=lambda content, s=seconds: content.update(seconds=s))
     covered.add(5, "n1", off={(0, 3): "timeout"}, result="fail", change=lambda content: content.update(seconds=900.0))
     found = covered.look()
-    assert (found.alone.seconds, found.alone.runs) == (32.0, 3) and found.together is None
+    assert (found.node_duration.seconds, found.node_duration.runs) == (32.0, 3) and found.pair_duration is None
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def one_figure(*values, unit="GB/s", floor=0.02):
     return {KEY: NodeMedians({f"n{at}": value for at, value in enumerate(values)}, unit, floor)}
 
 
-def test_a_deviation_below_the_floor_of_the_carrier_is_no_finding():
+def test_a_deviation_below_the_floor_of_the_data_path_is_no_finding():
     assert differences(one_figure(100.0, 100.0, 100.0, 98.5)) == []
     (one,) = differences(one_figure(100.0, 100.0, 100.0, 97.5))
     assert one.node == "n3" and one.worse == pytest.approx(0.025) and one.limit == 0.02

@@ -13,7 +13,7 @@ from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import diagnosis
 from linkmatrix.record import reading
 from linkmatrix.references import noise
-from linkmatrix.references.noise import Carrier, Floor
+from linkmatrix.references.noise import DataPath, Floor
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import judging, suspects, testcases
 from linkmatrix.show import machine
@@ -121,24 +121,24 @@ RANKS = {"memory": "host", "engine": "mpi", "transport": "mpi", "unit": "GB/s"}
 
 
 @pytest.mark.parametrize(
-    ("result", "link_class", "backend", "carrier"),
+    ("result", "link_class", "backend", "path"),
     [
-        (GPUS, "NV18", "", Carrier.LINK),
-        (GPUS, "NET", "", Carrier.FABRIC),
-        (GPUS | {"transport": "staged"}, "NV18", "", Carrier.STAGED),
-        (GPUS | {"transport": "staged"}, "NV18", "host", Carrier.PROCESSOR),
-        (GPUS, "CORE", "host", Carrier.PROCESSOR),
-        (GPUS | {"memory": "host"}, "HOST", "cuda", Carrier.HOST),
-        (GPUS | {"engine": "mpi"}, "NV18", "", Carrier.LINK),
-        (RANKS, "NODE", "", Carrier.PROCESSOR),
-        (RANKS, "NET", "", Carrier.NETWORK),
-        (RANKS | {"memory": "device"}, "NET", "host", Carrier.FABRIC),
+        (GPUS, "NV18", "", DataPath.LINK),
+        (GPUS, "NET", "", DataPath.FABRIC),
+        (GPUS | {"transport": "staged"}, "NV18", "", DataPath.STAGED),
+        (GPUS | {"transport": "staged"}, "NV18", "host", DataPath.PROCESSOR),
+        (GPUS, "CORE", "host", DataPath.PROCESSOR),
+        (GPUS | {"memory": "host"}, "HOST", "cuda", DataPath.HOST),
+        (GPUS | {"engine": "mpi"}, "NV18", "", DataPath.LINK),
+        (RANKS, "NODE", "", DataPath.PROCESSOR),
+        (RANKS, "NET", "", DataPath.NETWORK),
+        (RANKS | {"memory": "device"}, "NET", "host", DataPath.FABRIC),
     ],
 )
-def test_what_carries_a_cell_decides_what_it_is_allowed(result, link_class, backend, carrier):
-    assert noise.cell_carrier(result, link_class, backend) is carrier
-    assert noise.reference_floor(result, link_class, backend) == noise.FLOORS[carrier]
-    assert noise.floor_without_reference(result, link_class, backend) == noise.FLOORS_WITHOUT_REFERENCE[carrier]
+def test_the_data_path_of_a_cell_decides_its_floor(result, link_class, backend, path):
+    assert noise.data_path(result, link_class, backend) is path
+    assert noise.reference_floor(result, link_class, backend) == noise.FLOORS[path]
+    assert noise.floor_without_reference(result, link_class, backend) == noise.FLOORS_WITHOUT_REFERENCE[path]
     latency = result | {"unit": "us"}
     assert noise.reference_floor(latency, link_class, backend) == Floor(0.25, 0.20)
     assert noise.floor_without_reference(latency, link_class, backend) == 0.20
@@ -146,15 +146,15 @@ def test_what_carries_a_cell_decides_what_it_is_allowed(result, link_class, back
 
 def test_a_reference_lets_no_more_pass_than_there_is_without_one():
     """But for ranks and threads of a node: their runs differ more than the cells of one run."""
-    assert noise.FLOORS[Carrier.PROCESSOR].lower == 0.20
-    for carrier, floor in noise.FLOORS.items():
-        if carrier is Carrier.PROCESSOR:
+    assert noise.FLOORS[DataPath.PROCESSOR].lower == 0.20
+    for path, floor in noise.FLOORS.items():
+        if path is DataPath.PROCESSOR:
             continue
-        alone = noise.FLOORS_WITHOUT_REFERENCE[carrier]
-        assert floor.lower <= (alone if alone < noise.ROUGH_FLOOR else noise.LEAST_ROUGH_FLOOR), carrier
+        alone = noise.FLOORS_WITHOUT_REFERENCE[path]
+        assert floor.lower <= (alone if alone < noise.ROUGH_FLOOR else noise.LEAST_ROUGH_FLOOR), path
     assert (
-        noise.FLOORS_WITHOUT_REFERENCE[Carrier.PROCESSOR]
+        noise.FLOORS_WITHOUT_REFERENCE[DataPath.PROCESSOR]
         == faults.RANKS
         > noise.ROUGH_FLOOR
-        > noise.FLOORS_WITHOUT_REFERENCE[Carrier.LINK]
+        > noise.FLOORS_WITHOUT_REFERENCE[DataPath.LINK]
     )

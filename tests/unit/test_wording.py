@@ -217,4 +217,4 @@ def test_the_first_four_names_are_listed_and_more_are_counted():
 )
 def test_the_advice_names_the_adapters_near_the_endpoint(kind, near, text):
     names = dataclasses.replace(NAMES, near={"c2" if kind.endswith("ingress") else "r2": near})
-    assert sentences.suspect(kind, 2, names) == text
+    assert sentences.component_to_check(kind, 2, names) == text

@@ -17,7 +17,7 @@ from ..record.external_cells import REMEDY, ROUNDING
 from ..record.matrix import Block, ClassSummary, Matrix, from_result
 from ..record.names import collective_extent, is_collective, lasting_names, option_text
 from ..references import noise
-from ..references.noise import Carrier, Floor, cell_carrier, reference_floor
+from ..references.noise import DataPath, Floor, data_path, reference_floor
 from ..references.pair_classes import Group, places_by_node
 from ..references.tables import References, Table
 from . import drift
@@ -44,7 +44,7 @@ FEWEST = 6  # runs: the range of fewer runs contains the median with less than 9
 DRIFT_REMEDY = "Choose six or more runs of one level with --since DATE or --runs K, or set --as-is REASON"
 OUTLIER_REMEDY = "Adopt from runs without outliers, or set --with-outliers"
 SLOW_REMEDY = "Repair the slow component, then measure again, or set --as-is REASON"
-LINK_CARRIERS = (Carrier.LINK, Carrier.HOST, Carrier.FABRIC)  # carriers whose bandwidth is similar in each run
+LINK_PATHS = (DataPath.LINK, DataPath.HOST, DataPath.FABRIC)  # paths whose bandwidth is similar in each run
 
 
 def group_samples(samples: Iterable[Sample]) -> dict[tuple[Any, ...], list[Sample]]:
@@ -143,7 +143,7 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
             raise BadInput(
                 f"{name}: link class {group} is missing in a run, or in the matrix rows that were read for the noise"
             )
-        by_link = unit != "us" and cell_carrier(samples[0].result, group, backend) in LINK_CARRIERS
+        by_link = unit != "us" and data_path(samples[0].result, group, backend) in LINK_PATHS
         refuse_noise(name, group, sigma, cells, len(samples), MOST_LINK_NOISE if by_link else MOST_NOISE)
         each = zip(*((one[group].median, one[group].low, one[group].high) for one in of_runs), strict=True)
         summaries[group] = Summary(*(reference_of_runs(one, sigma, cells, floors[group], unit) for one in each))

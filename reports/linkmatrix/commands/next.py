@@ -91,8 +91,8 @@ def run_next(options: argparse.Namespace) -> int:
         repairs = user_notes.load(folders.prefix())
         covered = coverage.coverage(found, name, time.time(), known, leaves, options.clean_runs, repairs)
         # without an option that selects nodes, no job can measure a certain pair of nodes
-        together = covered.together if configured.node_option(partition, ()) else None
-        jobs = patrol.plan(covered.nodes, covered.pairs, covered.alone, together, budget or 0.0)
+        pair_duration = covered.pair_duration if configured.node_option(partition, ()) else None
+        jobs = patrol.plan(covered.nodes, covered.pairs, covered.node_duration, pair_duration, budget or 0.0)
         notes += [*found.notes, *(f"{node} {why}" for node, why in found.disturbance_streaks().items())]
         for line in [*coverage_lines(covered, options.within), *(f"note: {note}" for note in notes)]:
             say(line)
@@ -190,15 +190,15 @@ def plan_lines(covered: Any, jobs: Sequence[Any], budget: float) -> Iterator[str
     covered: a `coverage.Coverage`.
     budget: node-seconds.
     """
-    if covered.alone is None:
+    if covered.node_duration is None:
         yield "the duration of a node is unknown: measure a node first with linkmatrix run --mode=sweep --nodes NODE"
     over_network = [node for node in covered.nodes if node.over_network and not node.away]
-    if (covered.pairs or over_network) and covered.together is None:
+    if (covered.pairs or over_network) and covered.pair_duration is None:
         yield "the duration of two nodes is unknown: measure two nodes first with linkmatrix run --mode=pair"
     hours = sum(job.cost for job in jobs) / 3600
     alone, pairs = ([job for job in jobs if job.kind == kind] for kind in ("node", "pair"))
     yield f"planned: {units.figure(hours, 2)} of {budget / 3600:g} node-hours"
-    for found, what, span in ((alone, "node", covered.alone), (pairs, "pair of nodes", covered.together)):
+    for found, what, span in ((alone, "node", covered.node_duration), (pairs, "pair of nodes", covered.pair_duration)):
         if found:
             yield (
                 f"  {units.counted(len(found), what)}, {span.seconds:.0f} s each: 90 % of"

@@ -43,7 +43,7 @@ def analyse(ran: completeness.EndedRun, options: argparse.Namespace, code: int) 
         lines += completeness.manifest_lines(ran, analysis.verdict)
     elif options.nodes:
         lines += completeness.missing_node_lines(ran.report, options.nodes.split(","))
-    if any(line.startswith(completeness.LESS) for line in lines):
+    if any(line.startswith(completeness.INCOMPLETE_PREFIX) for line in lines):
         analysis.verdict = max(analysis.verdict, Verdict.INCOMPLETE)
     return analysis, lines
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..record.names import Result, is_collective
 from ..record.units import counted, first
-from ..references.noise import FLOORS, Carrier
+from ..references.noise import FLOORS, DataPath
 from .cell_sentences import quantity
 from .inventory_diff import connection_differences, device_differences
 
@@ -200,7 +200,7 @@ def staged_findings(pairs: Sequence[tuple[Result, MatrixVerdict]]) -> Iterator[F
     The intervals of both medians must not overlap.
     """
     by_key = {(result["testcase"], result["size_bytes"], matrix.matrix.variant): matrix for result, matrix in pairs}
-    floor = FLOORS[Carrier.STAGED].lower
+    floor = FLOORS[DataPath.STAGED].lower
     for (testcase, size, variant), staged in by_key.items():
         direct = by_key.get((testcase.removesuffix(STAGED), size, variant))
         if not testcase.endswith(STAGED) or direct is None or direct.whole is None or staged.whole is None:

@@ -10,7 +10,7 @@ from the median exceeds k · σ. σ is the scaled median absolute deviation.
 * k depends on the number m of compared values (`noise.sigma_limit`): 1 % of healthy sweeps have a false finding.
 * All keys with the same floor share one σ. A key with six or more nodes uses its own σ if this σ is more than twice the
   shared σ.
-* A deviation below the floor of the carrier (`noise.ALONE`) is never a finding.
+* A deviation below the floor of the data path (`noise.ALONE`) is never a finding.
 
 `python -m tests.benchmarks.node_comparison` measures the error rates.
 """

@@ -37,7 +37,7 @@ class Fact(NamedTuple):
     result: index of the test case; None: all test cases.
     topic: selects the next step: "counters", "throttled", "samples", "time limit", "references", "computes
     wrong" or "".
-    who: the component; "" if unknown.
+    component: its name; "" if unknown.
     cells: (number of affected cells, number of all cells), for a fact about samples. The sentence begins with both
     numbers.
     """
@@ -46,7 +46,7 @@ class Fact(NamedTuple):
     sentence: str
     result: int | None = None
     topic: str = ""
-    who: str = ""
+    component: str = ""
     cells: tuple[int, int] = (0, 0)
 
 

@@ -245,7 +245,7 @@ def half_columns(ranks: int) -> list[str]:
     ]
 
 
-def by_digit(result: Mapping[str, Any]) -> dict[int, dict[int, Column]]:
+def halves_by_digit(result: Mapping[str, Any]) -> dict[int, dict[int, Column]]:
     """{binary digit of the rank number: {0 or 1: the half of the ranks with this value of the digit}}.
 
     Contains only digits for which both halves converged.
@@ -262,7 +262,7 @@ def slow_digits(result: Mapping[str, Any]) -> tuple[dict[int, int | None], float
 
     The value is None if both halves of the digit are fast. ({}, 0): no half is clearly slow.
     """
-    digits, least = by_digit(result), MIN_GAINS[result["memory"] or "host"]
+    digits, least = halves_by_digit(result), MIN_GAINS[result["memory"] or "host"]
     sides: dict[int, int | None] = {}
     slow, fast = [], []
     for digit, both in digits.items():

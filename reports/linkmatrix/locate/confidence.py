@@ -11,7 +11,7 @@ import numpy as np
 from ..record import units
 from .families import PATH_COMPONENTS, find_family, member_cells
 from .layout import NVLINKS, Layout, Names, part_of, subject_masks
-from .sentences import subject_name, suspect
+from .sentences import component_to_check, subject_name
 
 if TYPE_CHECKING:
     from .deviations import Deviations
@@ -46,7 +46,7 @@ def lines(one: Finding, names: Names, seen: Deviations, layout: Layout) -> Itera
     yield f"evidence for: {', '.join(supporting)}"
     if against:
         yield f"evidence against: {', '.join(against)}"
-    rivals = [f"{subject_name(kind, at, names)} ({suspect(kind, at, names)})" for kind, at in one.rivals]
+    rivals = [f"{subject_name(kind, at, names)} ({component_to_check(kind, at, names)})" for kind, at in one.rivals]
     if rivals:
         yield f"nearly as likely: {'; '.join(units.first(rivals, MAX_RIVALS))}"
 

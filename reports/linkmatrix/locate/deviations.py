@@ -20,7 +20,7 @@ from ..record import grids
 from ..record.checking import LEAST_SAMPLES
 from ..record.names import FEW_CELLS, Result, option_text
 from ..references import noise
-from ..references.noise import FLOORS, LEAST_GROUP_DEVIATION, STEADY, cell_carrier, floor_without_reference
+from ..references.noise import FLOORS, LEAST_GROUP_DEVIATION, STEADY, data_path, floor_without_reference
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
@@ -119,7 +119,7 @@ def ignore_small_classes(
 
     * The intervals of the medians of the cell and of the best cell do not overlap.
     * The cell and the best cell have LEAST_SAMPLES samples.
-    * The carrier is in STEADY.
+    * The data path is in STEADY.
     """
     if "low" not in result:  # the cells are in a file
         return deviation
@@ -132,7 +132,7 @@ def ignore_small_classes(
         with np.errstate(invalid="ignore", divide="ignore"):
             width = np.where(inside & (samples >= LEAST_SAMPLES), np.log(high / low), np.inf)
         best = width.ravel()[int(np.argmax(np.where(inside, found, -np.inf)))]
-        steady = cell_carrier(result, name, content["backend"]) in STEADY
+        steady = data_path(result, name, content["backend"]) in STEADY
         found[inside & ((-found <= width + best) | (not steady))] = 0.0
     return found
 
@@ -181,12 +181,12 @@ def with_joint_limits(content: Mapping[str, Any], result: Result, seen: Deviatio
     joint = np.array(seen.limit)
     for group, name in enumerate(names):
         inside = (classes == group) & np.isfinite(seen.deviation)
-        carrier = cell_carrier(result, name, content["backend"])
-        if not bandwidth or carrier not in STEADY or inside.sum() < noise.LEAST_CELLS:
+        path = data_path(result, name, content["backend"])
+        if not bandwidth or path not in STEADY or inside.sum() < noise.LEAST_CELLS:
             continue
         level, sigma = noise.upper_part(seen.deviation[inside])  # the cells of one of four nodes are half of the class
         least = max(as_upper_tolerance(LEAST_GROUP_DEVIATION), k * sigma) + max(0.0, -level)
-        floor = as_upper_tolerance(FLOORS[carrier].lower)
+        floor = as_upper_tolerance(FLOORS[path].lower)
         with np.errstate(invalid="ignore"):
             lowered = (classes == group) & (seen.limit <= floor + ROUNDED)
         joint[lowered] = np.minimum(seen.limit[lowered], least)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .hypotheses import Finding
     from .layout import Layout, Names
     from .next_steps import Origin
-    from .shared_bottleneck import Bottleneck, Sharing
+    from .shared_bottleneck import Bottleneck, UplinkSharing
 
 MAX_DISTURBED = 4  # sentences about other processes
 FAILED = ("timeout", "error")
@@ -127,7 +127,7 @@ def explain_search(
     sentences += [
         lost.finding_sentence(one) or missing_sentence(one, names, content, matrix.matrix, layout) for one in missing
     ]
-    sentences += shared_bottleneck.alike_nodes(found.findings, seen.deviation, layout, names)
+    sentences += shared_bottleneck.equal_nodes(found.findings, seen.deviation, layout, names)
     if found.sharing:
         sentences += shared_bottleneck.sharing_sentences(found.sharing, names.parts["leaf"])
     sentences += lost.sentences(missing)
@@ -177,7 +177,7 @@ class SearchResult:
     unexplained: int
     seen: Deviations
     bottleneck: Bottleneck | None
-    sharing: Sharing | None
+    sharing: UplinkSharing | None
     drift: str = ""
     layout: tuple[Layout, Names] | None = None
 

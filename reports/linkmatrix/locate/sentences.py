@@ -30,17 +30,17 @@ MAX_EQUIVALENT = 3  # components that fit the same cells
 class Words(NamedTuple):
     """The parts of the sentence about one kind of finding, in the order of the sentence.
 
-    head: the component, before the deviation: "gpu3 sends".
-    every: added if every cell of the component is slow: " to every peer".
-    tail: added if the cells that another cause would slow are fine: ", receives fine".
-    suspect: the advice: "check its egress".
+    start: the component, before the deviation: "gpu3 sends".
+    all_peers: added if every cell of the component is slow: " to every peer".
+    others_fine: added if the cells that another cause would slow are fine: ", receives fine".
+    advice: the advice: "check its egress".
     cells: names the component's cells in other sentences, after the word "cells": "that gpu3 sends".
     """
 
-    head: str
-    every: str
-    tail: str
-    suspect: str
+    start: str
+    all_peers: str
+    others_fine: str
+    advice: str
     cells: str
 
 
@@ -165,9 +165,9 @@ def subject_name(kind: str, subject: Subject, names: Names) -> str:
     return names.columns[subject] if kind.endswith("ingress") else names.rows[subject]
 
 
-def suspect(kind: str, subject: Subject, names: Names) -> str:
+def component_to_check(kind: str, subject: Subject, names: Names) -> str:
     """What the sentence of a finding advises to check: "the link between them"."""
-    text = words_of(kind, names).suspect.removeprefix("check ")
+    text = words_of(kind, names).advice.removeprefix("check ")
     if "{near}" not in text:
         return text
     assert isinstance(subject, int)
@@ -213,8 +213,10 @@ def sentence(
     """
     who = subject_name(one.kind, one.subject, names)
     words, each = words_of(one.kind, names), all_cells_agree(one, seen)
-    text = f"{words.head.format(who=who, all='all ' if each else '')} {slowness(one.shift, result['unit'])}"
-    text += (words.every if each else "") + (words.tail if words.tail and other_cells_fine(one, seen, layout) else "")
+    text = f"{words.start.format(who=who, all='all ' if each else '')} {slowness(one.shift, result['unit'])}"
+    text += (words.all_peers if each else "") + (
+        words.others_fine if words.others_fine and other_cells_fine(one, seen, layout) else ""
+    )
     text += f" ({one.agreeing} of {units.counted(one.cells, 'cell')})"
     if one.unconfirmed:
         why = (
@@ -226,7 +228,7 @@ def sentence(
     text += WITHIN_TOLERANCE if one.within_tolerance else ""
     if one.node_cause:
         return f"{text}, {one.node_cause}: check {CAUSES}" + evidence(who, content)
-    text += f": check {suspect(one.kind, one.subject, names)}"
+    text += f": check {component_to_check(one.kind, one.subject, names)}"
     if result["metric"] == "bidirectional" and one.kind == "device":
         text += "; a sum of both directions does not separate egress and ingress: measure one direction"
     return text + equivalent_causes(one, names) + evidence(who, content)
@@ -237,7 +239,8 @@ def equivalent_causes(one: Finding, names: Names) -> str:
     if not one.equivalent:
         return ""
     others = [
-        f"{subject_name(kind, subject, names)} ({suspect(kind, subject, names)})" for kind, subject in one.equivalent
+        f"{subject_name(kind, subject, names)} ({component_to_check(kind, subject, names)})"
+        for kind, subject in one.equivalent
     ]
     return f". The same cells also fit: {'; '.join(units.first(others, MAX_EQUIVALENT))}. To distinguish: {advice(one)}"
 
@@ -274,7 +277,7 @@ def missing_sentence(one: Finding, names: Names, content: Mapping[str, Any], mat
     counts = Counter(statuses[code] for code in codes[own].tolist())
     causes = ", ".join(f"{count} {status}" for status, count in counts.items() if status != "ok")
     return (
-        f"{text} ({causes}): check {suspect(one.kind, one.subject, names)}"
+        f"{text} ({causes}): check {component_to_check(one.kind, one.subject, names)}"
         + equivalent_causes(one, names)
         + evidence(who, content)
     )

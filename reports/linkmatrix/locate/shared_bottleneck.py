@@ -99,7 +99,7 @@ def allowed_deviation(found: Sequence[Finding], limit: np.ndarray) -> np.ndarray
     return np.minimum(np.log1p(np.nan_to_num(limit)), np.median(shifts) / 2 if shifts else np.inf)
 
 
-def alike_nodes(found: Sequence[Finding], deviation: np.ndarray, layout: Layout, names: Names) -> list[str]:
+def equal_nodes(found: Sequence[Finding], deviation: np.ndarray, layout: Layout, names: Names) -> list[str]:
     """A sentence if equally slow nodes may share an unknown leaf switch; [] otherwise.
 
     The cells among these nodes must be as slow as their cells to other nodes.
@@ -198,7 +198,7 @@ MIN_SIGMAS = 5  # deviation of a named switch, in σ of the switches
 
 
 @dataclass(frozen=True)
-class Sharing:
+class UplinkSharing:
     """The speeds between leaf switches while all nodes send, as logarithmic deviations (slow is negative).
 
     inside: {switch: median of the cells between its own nodes}.
@@ -249,7 +249,9 @@ class Sharing:
         return deviation - np.where(self.crossing, self.usual, 0.0)
 
 
-def uplink_sharing(deviation: np.ndarray, layout: Layout, result: Result, alone: np.ndarray | None) -> Sharing | None:
+def uplink_sharing(
+    deviation: np.ndarray, layout: Layout, result: Result, alone: np.ndarray | None
+) -> UplinkSharing | None:
     """The speeds between leaf switches. None if the switches are unknown or too few, or if nothing is shared.
 
     Nothing is shared if the cells between switches are equally slow alone.
@@ -273,7 +275,7 @@ def uplink_sharing(deviation: np.ndarray, layout: Layout, result: Result, alone:
             best[one] = max(medians)
     members = {one: deviation[within & (rows == one)] for one in leaves}
     inside = {one: float(np.median(found)) for one, found in members.items() if found.size}
-    return Sharing(inside, best, crossing) if len(best) >= MIN_LEAVES else None
+    return UplinkSharing(inside, best, crossing) if len(best) >= MIN_LEAVES else None
 
 
 def cells_between(rows: np.ndarray, columns: np.ndarray, one: int, other: int) -> np.ndarray:
@@ -304,7 +306,7 @@ def without_uplink_links(found: Sequence[Finding], layout: Layout) -> list[Findi
 
 
 def narrow_uplinks(
-    one: Sharing, seen: Deviations, layout: Layout, reached: np.ndarray, alone: np.ndarray | None
+    one: UplinkSharing, seen: Deviations, layout: Layout, reached: np.ndarray, alone: np.ndarray | None
 ) -> tuple[list[Finding], np.ndarray]:
     """(findings about narrow uplinks, True for the cells that these findings explain).
 
@@ -332,7 +334,7 @@ def narrow_uplinks(
     return findings, explained
 
 
-def sharing_sentences(one: Sharing, leaves: Sequence[str]) -> list[str]:
+def sharing_sentences(one: UplinkSharing, leaves: Sequence[str]) -> list[str]:
     """Sentences about oversubscription and narrow uplinks. leaves: names of the switches."""
     sentences = []
     if one.is_oversubscribed:

@@ -238,7 +238,7 @@ class Floor(NamedTuple):
     upper: float
 
 
-class Carrier(Enum):
+class DataPath(Enum):
     """The hardware that transfers the data of a cell."""
 
     LINK = "engines of GPUs over their own links"
@@ -257,55 +257,53 @@ class Carrier(Enum):
 #: * PROCESSOR: varies with the load. Two ranks on the same machine had 11.9 to 16.0 GB/s in 44 undisturbed runs, with
 #:   a median of 13.2 GB/s.
 FLOORS = {
-    Carrier.LINK: Floor(0.02, 0.05),
-    Carrier.HOST: Floor(0.08, 0.10),
-    Carrier.STAGED: Floor(0.05, 0.10),
-    Carrier.PROCESSOR: Floor(0.20, 0.30),
-    Carrier.NETWORK: Floor(0.03, 0.10),
-    Carrier.FABRIC: Floor(0.03, 0.10),
+    DataPath.LINK: Floor(0.02, 0.05),
+    DataPath.HOST: Floor(0.08, 0.10),
+    DataPath.STAGED: Floor(0.05, 0.10),
+    DataPath.PROCESSOR: Floor(0.20, 0.30),
+    DataPath.NETWORK: Floor(0.03, 0.10),
+    DataPath.FABRIC: Floor(0.03, 0.10),
 }
-#: Carriers whose bandwidth does not vary with the load of the cores.
-STEADY = (Carrier.LINK, Carrier.HOST, Carrier.NETWORK, Carrier.FABRIC)
+#: Data paths whose bandwidth does not vary with the load of the cores.
+STEADY = (DataPath.LINK, DataPath.HOST, DataPath.NETWORK, DataPath.FABRIC)
 #: Floors of bandwidths without a reference. The cells of the run may lower a floor from ROUGH_FLOOR on.
 FLOORS_WITHOUT_REFERENCE = {
-    Carrier.LINK: 0.02,
-    Carrier.HOST: 0.08,
-    Carrier.STAGED: 0.20,
-    Carrier.PROCESSOR: 0.50,
-    Carrier.NETWORK: 0.50,
-    Carrier.FABRIC: 0.05,
+    DataPath.LINK: 0.02,
+    DataPath.HOST: 0.08,
+    DataPath.STAGED: 0.20,
+    DataPath.PROCESSOR: 0.50,
+    DataPath.NETWORK: 0.50,
+    DataPath.FABRIC: 0.05,
 }
 LATENCY = Floor(0.25, 0.20)
 
 
-def cell_carrier(result: Mapping[str, Any], link_class: str, backend: str = "") -> Carrier:
+def data_path(result: Mapping[str, Any], link_class: str, backend: str = "") -> DataPath:
     """The hardware that transfers the data of a result's cells, for one link class.
 
     backend: the back end of the record; "" if unknown.
     """
     of_ranks = result["memory"] == "host" and result["engine"] == "mpi"
     if link_class == "NET":
-        return Carrier.NETWORK if of_ranks else Carrier.FABRIC
+        return DataPath.NETWORK if of_ranks else DataPath.FABRIC
     if backend == "host" or of_ranks:
-        return Carrier.PROCESSOR
+        return DataPath.PROCESSOR
     if result["transport"] == "staged":
-        return Carrier.STAGED
-    return Carrier.HOST if result["memory"] == "host" else Carrier.LINK
+        return DataPath.STAGED
+    return DataPath.HOST if result["memory"] == "host" else DataPath.LINK
 
 
 def reference_floor(result: Mapping[str, Any], link_class: str, backend: str = "") -> Floor:
-    """The floor of a reference for a result's cells, for one link class. backend: see `cell_carrier`."""
-    return LATENCY if result["unit"] == "us" else FLOORS[cell_carrier(result, link_class, backend)]
+    """The floor of a reference for a result's cells, for one link class. backend: see `data_path`."""
+    return LATENCY if result["unit"] == "us" else FLOORS[data_path(result, link_class, backend)]
 
 
 def rank_floor(unit: str, link_class: str) -> float:
     """The smaller of the lower and upper floors of a matrix between ranks in host memory, as a fraction."""
-    carrier = Carrier.NETWORK if link_class == "NET" else Carrier.PROCESSOR
-    return min(LATENCY if unit == "us" else FLOORS[carrier])
+    path = DataPath.NETWORK if link_class == "NET" else DataPath.PROCESSOR
+    return min(LATENCY if unit == "us" else FLOORS[path])
 
 
 def floor_without_reference(result: Mapping[str, Any], link_class: str, backend: str = "") -> float:
     """The smallest deviation from its link class that makes a cell without a reference slow, as a fraction."""
-    return (
-        min(LATENCY) if result["unit"] == "us" else FLOORS_WITHOUT_REFERENCE[cell_carrier(result, link_class, backend)]
-    )
+    return min(LATENCY) if result["unit"] == "us" else FLOORS_WITHOUT_REFERENCE[data_path(result, link_class, backend)]

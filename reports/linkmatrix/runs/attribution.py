@@ -32,7 +32,7 @@ Pair = tuple[Component, Slot]
 
 
 @dataclass
-class Stay:
+class SlotRuns:
     """The runs in which one component was in one slot.
 
     * first, last: times of the first and last run
@@ -85,7 +85,7 @@ class Evidence:
     * repairs: {component or slot: time of its last repair}. Events before the repair do not count.
     """
 
-    stays: dict[Pair, Stay] = field(default_factory=dict)
+    stays: dict[Pair, SlotRuns] = field(default_factory=dict)
     pairs: dict[Key, list[Pair]] = field(default_factory=dict)
     repairs: Mapping[Key, str] = field(default_factory=dict)
 
@@ -93,7 +93,7 @@ class Evidence:
         """Adds the result of a run for a component in a slot."""
         stay = self.stays.get(pair)
         if stay is None:
-            stay = self.stays[pair] = Stay(when, when)
+            stay = self.stays[pair] = SlotRuns(when, when)
             for key in pair:
                 self.pairs.setdefault(key, []).append(pair)
         stay.add(when, flagged, clean)

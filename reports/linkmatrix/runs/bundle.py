@@ -56,7 +56,7 @@ class Bundle:
     * run: the run for which the bundle was made
     * folder: the folder that contains config/
     * versions: {package: version}
-    * frozen: "commit" and "time" of the references; "problem" if the references are not committed
+    * references_commit: "commit" and "time" of the references; "problem" if the references are not committed
     * unreported: sentences about attempts without a report
     """
 
@@ -66,7 +66,7 @@ class Bundle:
     run: Run
     folder: Path
     versions: Mapping[str, str]
-    frozen: Mapping[str, str]
+    references_commit: Mapping[str, str]
     unreported: tuple[str, ...]
 
     @property

@@ -12,7 +12,7 @@ from . import manifest, resume, stored
 from .modes import ACCEPTANCE
 from .testcases import Test
 
-LESS = "less than "
+INCOMPLETE_PREFIX = "less than "
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,14 @@ def measured_cases(tests: Iterable[Test]) -> tuple[dict[str, dict[str, int]], di
 def manifest_lines(ran: EndedRun, verdict: Verdict) -> list[str]:
     """Lines about the differences between a run and its manifests. verdict: the verdict of the run.
 
-    * A line that begins with LESS makes the run INCOMPLETE.
+    * A line that begins with INCOMPLETE_PREFIX makes the run INCOMPLETE.
     * If the run is complete and PASS or WARN, a manifest is written for each partition without a manifest.
     * An acceptance run that selects tests is INCOMPLETE on a partition without a manifest.
     """
     known = manifest.load(ran.repository, ran.mode)
     measured, skipped = ran.measured
     lines = [
-        f"{LESS}the manifest: {sentence}"
+        f"{INCOMPLETE_PREFIX}the manifest: {sentence}"
         for one in manifest.required_manifests(known, set(measured) | set(skipped), ran.system)
         for sentence in manifest.shortfall(ran.mode, ran.expected(one), measured.get(one.partition, {}))
     ]
@@ -94,8 +94,9 @@ def manifest_lines(ran: EndedRun, verdict: Verdict) -> list[str]:
     if without and partial and ran.mode == ACCEPTANCE:
         count = sum(len(measured[partition]) for partition in without)
         lines.append(
-            f"{LESS}the manifest: this run measured only {units.counted(count, 'test case')}; no manifest lists the"
-            f" test cases of {ran.mode} on {', '.join(without)}: run the mode once without options that select tests"
+            f"{INCOMPLETE_PREFIX}the manifest: this run measured only {units.counted(count, 'test case')}; no manifest"
+            f" lists the test cases of {ran.mode} on {', '.join(without)}: run the mode once without options"
+            " that select tests"
         )
     elif without and not partial and verdict <= Verdict.WARN:
         lines += write_manifests(ran, "the first that passed")
@@ -113,10 +114,10 @@ def left_out_lines(known: Mapping[str, manifest.Manifest], measured: Mapping[str
 
 
 def missing_node_lines(report: Path, nodes: list[str]) -> list[str]:
-    """Returns a line that begins with LESS and lists the requested nodes without a test; [] without such nodes."""
+    """Returns a line that lists the requested nodes without a test, after INCOMPLETE_PREFIX; [] if all have a test."""
     tested = {short(test.node) for test in stored.load_all(report).tests}
     without = [node for node in nodes if short(node) not in tested]
-    return [f"{LESS}requested: no test of {units.listed(without)}"] if without else []
+    return [f"{INCOMPLETE_PREFIX}requested: no test of {units.listed(without)}"] if without else []
 
 
 def write_manifests(ran: EndedRun, reason: str, left_out: Mapping[str, str] | None = None) -> list[str]:

@@ -48,7 +48,7 @@ class Coverage:
 
     * pairs: {(leaf switch, leaf switch): time of the last measurement between them}; None if never measured
     * suite: the test cases that each node should have
-    * alone, together: duration of a run on one node, and of a run on two nodes; None without a stored run
+    * node_duration, pair_duration: duration of a run on one node, and of a run on two nodes; None without a stored run
     """
 
     partition: str
@@ -56,8 +56,8 @@ class Coverage:
     nodes: tuple[Node, ...]
     pairs: Mapping[Pair, float | None]
     suite: tuple[str, ...]
-    alone: Duration | None
-    together: Duration | None
+    node_duration: Duration | None
+    pair_duration: Duration | None
 
     @property
     def days(self) -> int | None:

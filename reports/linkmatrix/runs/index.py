@@ -99,7 +99,7 @@ class Index(Tables):
 
         rows = self.connection.execute(f"SELECT {', '.join(series.COLUMNS)} FROM medians").fetchall()
         found = pandas.DataFrame(rows, columns=series.COLUMNS)
-        for name in ("testcase", "unit", "link_class", "variant", "partition", "host", "beside"):
+        for name in ("testcase", "unit", "link_class", "variant", "partition", "host", "disturbances"):
             found[name] = found[name].map(self.names)
         found["facts"] = found["facts"].map(self.set_content)
         return series.frame(found)

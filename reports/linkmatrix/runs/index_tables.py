@@ -22,7 +22,7 @@ from .known_good import Case
 from .scopes import Scope
 
 #: The version of the tables below. An index of another version is created again.
-VERSION = 12
+VERSION = 13
 #: * reports: all reports of the prefix. judged_by: fingerprint of code and references. trouble: the error of an
 #:   unreadable report
 #: * tests: a row per node of a test. run: hash of the program run, which several tests may share. cases:
@@ -44,7 +44,7 @@ CREATE TABLE flagged (report INTEGER, node INTEGER, device TEXT, scope INTEGER, 
 CREATE TABLE met (report INTEGER, partition INTEGER, started INTEGER, meeting INTEGER);
 CREATE TABLE medians (report INTEGER, testcase INTEGER, size_bytes INTEGER, unit INTEGER, link_class INTEGER,
                       variant INTEGER, partition INTEGER, started TEXT, value REAL, host INTEGER, facts INTEGER,
-                      beside INTEGER);
+                      disturbances INTEGER);
 CREATE INDEX tests_of_reports ON tests (report);
 CREATE INDEX tests_of_nodes ON tests (node, started);
 CREATE INDEX devices_of_nodes ON devices (node);

@@ -29,7 +29,7 @@ class Manifest:
     """The test cases of a mode on a partition.
 
     * skipped: {test case that may be skipped: reason}
-    * frozen: "when", "by" and "reason" of each change
+    * changes: "when", "by" and "reason" of each change
     * left_out: {test case that `linkmatrix run` leaves out: hash of the test case}
     """
 
@@ -37,7 +37,7 @@ class Manifest:
     partition: str
     cases: Cases
     skipped: Mapping[str, str] = field(default_factory=dict)
-    frozen: tuple[Mapping[str, str], ...] = ()
+    changes: tuple[Mapping[str, str], ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -66,7 +66,7 @@ def load(repository: Path, mode: str) -> dict[str, Manifest]:
             cases = {str(name): int(count) for name, count in one["cases"].items()}
             skipped = {str(name): str(reason) for name, reason in one["skipped"].items()}
             left_out = {str(name): str(code) for name, code in one.get("left_out", {}).items()}
-            frozen = tuple(one["frozen"])
+            changes = tuple(one["frozen"])
         except (ArithmeticError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             why = f"{type(error).__name__} {error}"[:200]
             raise BadInput(f"{file} is not a manifest of linkmatrix: {why}: restore it from version control") from None
@@ -74,7 +74,7 @@ def load(repository: Path, mode: str) -> dict[str, Manifest]:
             raise BadInput(
                 f"{file} and {found[partition].file} are both the manifest of {mode} of {partition}: remove the copy"
             )
-        found[partition] = Manifest(file, partition, cases, skipped, frozen, left_out)
+        found[partition] = Manifest(file, partition, cases, skipped, changes, left_out)
     return found
 
 
@@ -139,9 +139,9 @@ def freeze(
         before = load(repository, mode).get(partition)
         content = json.loads(file.read_bytes()) if file.exists() else {"partition": partition, "modes": {}}
         entry = {"when": f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}", "by": person(), "reason": reason}
-        frozen = [*(before.frozen if before else ()), entry]
+        changes = [*(before.changes if before else ()), entry]
         less = dict(before.left_out if before and left_out is None else left_out or {})
-        one = {"frozen": frozen, "cases": dict(sorted(cases.items())), "skipped": dict(skipped)}
+        one = {"frozen": changes, "cases": dict(sorted(cases.items())), "skipped": dict(skipped)}
         content["modes"][mode] = one | ({"left_out": less} if less else {})
         write_whole(file, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
     return load(repository, mode)[partition]

@@ -52,7 +52,7 @@ class Node:
         return max((then for then in (self.tested, self.tried) if then is not None), default=float("-inf"))
 
     @property
-    def cut_off(self) -> str:
+    def interruption(self) -> str:
         """A sentence if the last attempt was incomplete, such as after a preempted job; otherwise ""."""
         tested = float("-inf") if self.tested is None else self.tested
         return "the last attempt was incomplete" if self.since > tested else ""
@@ -60,7 +60,7 @@ class Node:
     @property
     def urgent_reason(self) -> str:
         """Why the node is in the queue "urgent": flagged, changed or incompletely measured; "" without a reason."""
-        return self.suspect or self.changed or self.cut_off
+        return self.suspect or self.changed or self.interruption
 
 
 @dataclass(frozen=True)
@@ -116,22 +116,22 @@ def typical_duration(seconds: Sequence[float]) -> Duration | None:
 def plan(
     nodes: Sequence[Node],
     pairs: Mapping[Pair, float | None],
-    alone: Duration | None,
-    together: Duration | None,
+    node_duration: Duration | None,
+    pair_duration: Duration | None,
     budget: float,
 ) -> list[Job]:
     """The jobs that fit into a budget of node-seconds, the most urgent job first.
 
     * pairs: {(leaf switch, leaf switch): time of the last measurement between their nodes}; None if never measured
-    * alone, together: duration of a run on one node, and of a run on two nodes; None to plan no such run
+    * node_duration, pair_duration: duration of a run on one node, and of a run on two nodes; None to plan no such run
     """
     planned_jobs = Budget(budget)
     able = sorted((node for node in nodes if not node.away), key=lambda node: (node.since, node.name))
     urgent = sorted((node for node in able if node.urgent_reason), key=urgency)
     queues = {
-        "urgent": node_jobs(urgent, alone),
-        "pairs": pair_jobs(able, pairs, together),
-        "oldest": node_jobs(able, alone),
+        "urgent": node_jobs(urgent, node_duration),
+        "pairs": pair_jobs(able, pairs, pair_duration),
+        "oldest": node_jobs(able, node_duration),
     }
     for name, most in (("urgent", URGENT), ("pairs", PAIRS), ("oldest", 1.0), ("urgent", 1.0), ("pairs", 1.0)):
         planned = {(job.kind, job.nodes) for job in planned_jobs.jobs}

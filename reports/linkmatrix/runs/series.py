@@ -44,9 +44,9 @@ MOST_DISTURBANCES = 2  # sentences about other processes
 #:
 #: * variant: the words that distinguish results of a test case, and the node of a test for one node
 #: * facts: see `record_facts`
-#: * beside: sentences about disturbances by other processes; "" for none
+#: * disturbances: sentences about disturbances by other processes; "" for none
 SERIES = ["testcase", "size_bytes", "unit", "link_class", "variant"]
-COLUMNS = [*SERIES, "partition", "started", "value", "host", "facts", "beside"]
+COLUMNS = [*SERIES, "partition", "started", "value", "host", "facts", "disturbances"]
 Median = Mapping[str, Any]  # a row with these columns
 
 

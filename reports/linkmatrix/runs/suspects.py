@@ -177,7 +177,7 @@ def test_flags(one: Judged, record: Mapping[str, Any], adapters: scopes.Adapters
         return
     for fact in one.facts:
         if fact.verdict is Verdict.FAIL:
-            label = fact.who or fact.sentence.partition(": ")[0]
+            label = fact.component or fact.sentence.partition(": ")[0]
             found = [SOAK] if fact.topic == COMPUTES_WRONG else testcase_scopes(one, record, fact.result)
             yield from ((label, scope, fact.sentence) for scope in found)
     for lost in record.get("lost", ()):

@@ -16,7 +16,7 @@ from ..runs import judging
 from ..runs.modes import NODES, program_command, session_options
 from ..suite import REFUSED_OPTIONS
 from . import words
-from .findings import Headline, disturbing_processes, run_findings
+from .findings import ShownFinding, disturbing_processes, run_findings
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
@@ -84,7 +84,7 @@ class Analysis:
         return self._diagnoses[matrix]
 
     @cached_property
-    def findings(self) -> list[Headline]:
+    def findings(self) -> list[ShownFinding]:
         """All findings, the most urgent first."""
         return run_findings(self.judged, self.diagnosis, self.verdict)
 
@@ -197,7 +197,7 @@ class Analysis:
         is_partial = self.verdict is Verdict.NOT_JUDGED and any(matrix.compared for _, _, matrix in self.matrices)
         return step.replace(BASELINE, words.ALL_REFERENCES) if is_partial else step
 
-    def is_failed_by_data(self, found: Iterable[Headline]) -> bool:
+    def is_failed_by_data(self, found: Iterable[ShownFinding]) -> bool:
         """Whether wrong data caused the failure. The output of the programs then explains nothing more."""
         results = [one.test.record["result"] if one.test.record is not None else "" for one in self.judged]
         return set(results) <= {"PASS", "FAIL"} and any(one.topic in WRONG_BITS for one in found)

@@ -59,6 +59,7 @@ def certified(bundle: Bundle, table: str | None = None) -> Certificate:
     records = analysis.records
     software = (f"{name} {version}" for record in records for name, version in record["software"].items())
     programs = (f"{record['program']} {record['version']}" for record in records)
+    commit = bundle.references_commit
     html_page = html.rendered(
         "certificate.html",
         "certificate.css",
@@ -72,7 +73,7 @@ def certified(bundle: Bundle, table: str | None = None) -> Certificate:
         facts=[
             ("Measured", started(bundle.run).replace("T", " ").replace("Z", " UTC") or "unknown"),
             ("References", distinct((each.reference for each in judged), ", ") or "none"),
-            ("Committed", " ".join(bundle.frozen.get(name, "") for name in ("time", "commit")).strip() or "no"),
+            ("Committed", " ".join(commit.get(name, "") for name in ("time", "commit")).strip() or "no"),
             ("Suite", ", ".join(f"{name} {version}" for name, version in bundle.versions.items())),
             ("Software", distinct([*programs, *software], ", ") or "unknown"),
             (
@@ -93,11 +94,12 @@ def certified(bundle: Bundle, table: str | None = None) -> Certificate:
 def refusals(bundle: Bundle, judged: Sequence[Judged], references: References, table: str | None) -> Iterator[str]:
     """Yields the reasons, as sentences, why a run cannot be certified."""
     began = started(bundle.run)
-    frozen = bundle.frozen.get("time", "")
-    if not frozen:
-        yield f"the references are not under version control: {bundle.frozen.get('problem', 'no commit contains them')}"
-    elif began < frozen:
-        yield f"the run began at {began or 'an unknown time'}, before the references were committed at {frozen}"
+    commit = bundle.references_commit
+    committed = commit.get("time", "")
+    if not committed:
+        yield f"the references are not under version control: {commit.get('problem', 'no commit contains them')}"
+    elif began < committed:
+        yield f"the run began at {began or 'an unknown time'}, before the references were committed at {committed}"
     for one in judged:
         record, kept = one.test.record, one.test.stored
         if record is None:
@@ -208,7 +210,7 @@ def uncovered_sentences(bundle: Bundle, judged: Iterable[Judged]) -> Iterator[st
     for partition in sorted(set(measured) - set(known)):
         yield f"no manifest lists the test cases of {mode or 'this selection'} of {partition or 'these records'}"
     yield from completeness.left_out_lines(known, measured)
-    if problem := bundle.frozen.get("manifests"):
+    if problem := bundle.references_commit.get("manifests"):
         yield f"the manifests are not under version control: {problem}"
     if not bundle.run.started:
         yield "other attempts, because the record has no report"

@@ -54,7 +54,7 @@ PHASE_TOPICS = {
 
 
 @dataclass(frozen=True)
-class Headline:
+class ShownFinding:
     """A finding of a run.
 
     topic: a key of `TOPICS`.
@@ -87,14 +87,14 @@ class Headline:
         return -self.verdict, list(TOPICS).index(self.topic), -self.weight
 
 
-def run_findings(judged: list[Judged], diagnose: Diagnose, verdict: Verdict) -> list[Headline]:
+def run_findings(judged: list[Judged], diagnose: Diagnose, verdict: Verdict) -> list[ShownFinding]:
     """All findings of a run, the most urgent first.
 
     verdict: the verdict of the run.
     diagnose: see `Analysis.diagnosis`.
     """
     cases, places = sum(len(one.matrices) or 1 for one in judged), words.Places.of(judged)
-    by_component: dict[tuple[str, str, bool], Headline] = {}
+    by_component: dict[tuple[str, str, bool], ShownFinding] = {}
     found = (with_location(one, test, places) for test in judged for one in test_findings(test, diagnose))
     for one in sorted(found, key=lambda one: (*one.order[:2], one.is_sum, one.order)):
         text = COUNTS.sub("", one.text) if one.topic in SAMPLE_TOPICS else one.text
@@ -104,12 +104,12 @@ def run_findings(judged: list[Judged], diagnose: Diagnose, verdict: Verdict) -> 
         by_component[key] = one if known is None else merge(known, one)
     differences = node_differences((one.test.partition, one.test.record) for one in judged if one.test.record)
     found_ones = [with_testcases(one) if cases > 1 else one for one in by_component.values()]
-    found_ones += [Headline(Verdict.WARN, "odd", line) for line in dict.fromkeys(differences)]
+    found_ones += [ShownFinding(Verdict.WARN, "odd", line) for line in dict.fromkeys(differences)]
     found_ones += sweep_findings(judged, verdict)
     return sorted(found_ones, key=lambda one: one.order)
 
 
-def sweep_findings(judged: list[Judged], verdict: Verdict) -> Iterator[Headline]:
+def sweep_findings(judged: list[Judged], verdict: Verdict) -> Iterator[ShownFinding]:
     """Yields the findings about slow nodes of a sweep. verdict: the verdict of the run."""
     tests = ((words.node_of(one), one.test.record, one.evaluation) for one in judged)
     measured = [(node, record, evaluation) for node, record, evaluation in tests if node and record and evaluation]
@@ -118,21 +118,21 @@ def sweep_findings(judged: list[Judged], verdict: Verdict) -> Iterator[Headline]
         yield from_finding(verdict, one)
 
 
-def from_finding(verdict: Verdict, one: findings.Finding) -> Headline:
+def from_finding(verdict: Verdict, one: findings.Finding) -> ShownFinding:
     """Converts a finding of `judge.findings`, which needs no reference. verdict: the verdict of the test or run."""
     testcases = (one.testcase,) if one.testcase else ()
     verdict = min(verdict, Verdict.NOT_JUDGED)  # a finding without references is no FAIL
-    return Headline(verdict, one.kind, one.evidence, one.component, testcases, (one.confidence,), weight=one.weight)
+    return ShownFinding(verdict, one.kind, one.evidence, one.component, testcases, (one.confidence,), weight=one.weight)
 
 
-def merge(known: Headline, one: Headline) -> Headline:
+def merge(known: ShownFinding, one: ShownFinding) -> ShownFinding:
     """Merges two findings about a component. known: the more urgent finding, whose text is kept."""
     return replace(
         known, testcases=tuple(dict.fromkeys([*known.testcases, *one.testcases])), stage=max(known.stage, one.stage)
     )
 
 
-def with_location(one: Headline, test: Judged, places: words.Places) -> Headline:
+def with_location(one: ShownFinding, test: Judged, places: words.Places) -> ShownFinding:
     """Adds the partition and the node to a finding. Sets `simulated`.
 
     The partition is added only if the run has several partitions. The node is added only if the run has several nodes.
@@ -143,7 +143,7 @@ def with_location(one: Headline, test: Judged, places: words.Places) -> Headline
     return replace(one, text=text, component=component, simulated=bool(simulated_fault(test.test.record or {})))
 
 
-def with_testcases(one: Headline) -> Headline:
+def with_testcases(one: ShownFinding) -> ShownFinding:
     """Adds the first test case and the number of other test cases to the text of a finding."""
     if not one.testcases:
         return one
@@ -151,7 +151,7 @@ def with_testcases(one: Headline) -> Headline:
     return replace(one, text=f"{one.testcases[0]}: {one.text}{others}")
 
 
-def test_findings(one: Judged, diagnose: Diagnose) -> Iterator[Headline]:
+def test_findings(one: Judged, diagnose: Diagnose) -> Iterator[ShownFinding]:
     """Yields the findings of a test: the check's reasons, the facts of the record, then the matrices."""
     topic = "not run" if one.test.unmeasured else PHASE_TOPICS.get(one.test.phase, "program")
     if one.test.out_of_service:
@@ -163,7 +163,7 @@ def test_findings(one: Judged, diagnose: Diagnose) -> Iterator[Headline]:
     topic = "noted" if one.verdict is Verdict.DISTURBED else topic  # the program ended because of another process
     for line in () if one.reports_state_only else one.reasons:
         line_topic = "options" if REFUSED_OPTIONS in line else "busy" if BUSY in line else topic
-        yield Headline(one.verdict, line_topic, line, testcases=(one.test.name,))
+        yield ShownFinding(one.verdict, line_topic, line, testcases=(one.test.name,))
     yield from fact_findings(one, None, one.test.name)
     if one.test.record is not None and one.evaluation is not None:
         yield from (from_finding(one.verdict, other) for other in findings.findings(one.test.record, one.evaluation))
@@ -178,24 +178,24 @@ def test_findings(one: Judged, diagnose: Diagnose) -> Iterator[Headline]:
             yield from missing_cell_finding(result, matrix)
 
 
-def fact_findings(one: Judged, result: Result | None, testcase: str) -> Iterator[Headline]:
+def fact_findings(one: Judged, result: Result | None, testcase: str) -> Iterator[ShownFinding]:
     """Yields the facts about `result` as findings. None: the facts about the whole record."""
     for fact in words.facts_of(one, result):
-        yield Headline(fact.verdict, fact.topic or "noted", fact.sentence, fact.who, (testcase,))
+        yield ShownFinding(fact.verdict, fact.topic or "noted", fact.sentence, fact.component, (testcase,))
 
 
-def matrix_findings(one: Judged, result: Result, matrix: MatrixVerdict, diagnose: Diagnose) -> Iterator[Headline]:
+def matrix_findings(one: Judged, result: Result, matrix: MatrixVerdict, diagnose: Diagnose) -> Iterator[ShownFinding]:
     """Yields the findings of a matrix: wrong data first, then faulty components, then others."""
     verdict, testcases = one.matrix_verdict(matrix), (result["testcase"],)
     wrong = cells_with_rule(matrix, "corrupt") if has_status(result, "corrupt") else []
     if wrong:
         cells = ", ".join(units.first(list(map(name, wrong))))
-        yield Headline(verdict, "wrong data", f"wrong data arrived: {cells}", cells, testcases)
+        yield ShownFinding(verdict, "wrong data", f"wrong data arrived: {cells}", cells, testcases)
     slow = matrix.whole.slow if matrix.whole is not None else None
     for rule, topic in RULE_TOPICS.items():
         is_common = rule == "intermittent" and slow is not None and slow.has_common_cause
         for pair in cells_with_rule(matrix, rule)[:1]:
-            yield Headline(
+            yield ShownFinding(
                 verdict, "settings" if is_common else topic, matrix.cells[pair].reason, name(pair), testcases
             )
     from ..locate.diagnosis import NEXT
@@ -204,14 +204,14 @@ def matrix_findings(one: Judged, result: Result, matrix: MatrixVerdict, diagnose
     for at, sentence in enumerate(found.marked_sentences):
         if at >= len(found.findings):
             if sentence not in disturbed:  # `disturbance_findings` has these
-                yield Headline(verdict, "noted", sentence, testcases=testcases)
+                yield ShownFinding(verdict, "noted", sentence, testcases=testcases)
             continue
         finding, lines = found.findings[at], list(found.confidence[at]) if found.confidence else []
         evidence = [line for line in lines if not line.startswith(NEXT)]
         evidence[1:1] = [confirmed] if (confirmed := confirmation(result)) else []  # after "evidence for"
         command = next((line.removeprefix(NEXT) for line in lines if line.startswith(NEXT)), "")
         topic, component = finding_topic(finding, one, result), found.components[at]
-        yield Headline(
+        yield ShownFinding(
             found.verdicts[at],
             topic,
             sentence,
@@ -228,7 +228,7 @@ def matrix_findings(one: Judged, result: Result, matrix: MatrixVerdict, diagnose
         yield from worst_cell_finding(result, matrix)
 
 
-def disturbance_findings(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
+def disturbance_findings(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[ShownFinding]:
     """Yields a finding per process that disturbed a test case, if the test case is NOT JUDGED or worse."""
     verdict, testcases = one.matrix_verdict(matrix), (result["testcase"],)
     if verdict < Verdict.NOT_JUDGED:
@@ -237,9 +237,9 @@ def disturbance_findings(one: Judged, result: Result, matrix: MatrixVerdict) -> 
     verdict = Verdict.DISTURBED if marked else min(verdict, Verdict.NOT_JUDGED)
     for _, (process, *_), sentence in named:
         evidence = tuple(cell.reason.removesuffix(f": {sentence}") for cell in marked[:1])
-        yield Headline(verdict, "disturbed", sentence, process_in_step(process), testcases, evidence)
+        yield ShownFinding(verdict, "disturbed", sentence, process_in_step(process), testcases, evidence)
     if marked and not named:
-        yield Headline(verdict, "disturbed", marked[0].reason, words.ANOTHER, testcases)
+        yield ShownFinding(verdict, "disturbed", marked[0].reason, words.ANOTHER, testcases)
 
 
 def is_reproduced_alone(result: Result, component: str) -> bool:
@@ -270,11 +270,13 @@ def finding_topic(finding: Finding, one: Judged, result: Result) -> str:
     return KIND_TOPICS[finding.kind.removesuffix("_egress").removesuffix("_ingress")][is_between_ranks]
 
 
-def worst_cell_finding(result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
+def worst_cell_finding(result: Result, matrix: MatrixVerdict) -> Iterator[ShownFinding]:
     """Yields the finding of the worst cell. DISTURBED cells and cells of RULE_TOPICS do not count."""
     testcases = (result["testcase"],)
     if not any(matrix.counts.values()):
-        yield Headline(Verdict.INCOMPLETE, "no pair", "no pair of endpoints: nothing was measured", testcases=testcases)
+        yield ShownFinding(
+            Verdict.INCOMPLETE, "no pair", "no pair of endpoints: nothing was measured", testcases=testcases
+        )
     known = {pair for rule in RULE_TOPICS for pair in cells_with_rule(matrix, rule)}
     marked = [(pair, cell) for pair, cell in matrix.worst_cells(KEPT)[0] if cell.verdict is not Verdict.DISTURBED]
     for pair, cell in [item for item in marked if item[0] not in known][:1]:
@@ -284,15 +286,15 @@ def worst_cell_finding(result: Result, matrix: MatrixVerdict) -> Iterator[Headli
             else ("missing", cell.reason + other_incomplete_clause(matrix))
         )
         topic = "noted" if cell.verdict <= Verdict.NOT_JUDGED else topic  # the step of the verdict suffices
-        yield Headline(cell.verdict, topic, text, name(pair), testcases, weight=abs(cell.deviation or 0))
+        yield ShownFinding(cell.verdict, topic, text, name(pair), testcases, weight=abs(cell.deviation or 0))
 
 
-def missing_cell_finding(result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
+def missing_cell_finding(result: Result, matrix: MatrixVerdict) -> Iterator[ShownFinding]:
     """Yields the finding of a cell without a value, if all other findings of the matrix are about slow cells."""
     for pair in cells_with_rule(matrix, "not measured", last="not-run")[:1]:
         cell = matrix.cells[pair]
         text = cell.reason + other_incomplete_clause(matrix)
-        yield Headline(cell.verdict, "missing", text, name(pair), (result["testcase"],))
+        yield ShownFinding(cell.verdict, "missing", text, name(pair), (result["testcase"],))
 
 
 def other_incomplete_clause(matrix: MatrixVerdict) -> str:

@@ -37,7 +37,7 @@ class Point(NamedTuple):
     value: float
     host: str
     facts: Mapping[str, str]
-    beside: str = ""
+    disturbances: str = ""
 
 
 def points_of(series: "pandas.DataFrame") -> list[Point]:
@@ -111,9 +111,9 @@ def recorded_changes(before: Point, after: Point) -> str:
 
 def process_changes(before: Point, after: Point) -> str:
     """A clause about other processes that appeared or ended between two points; "" without a change."""
-    if bool(before.beside) == bool(after.beside):
+    if bool(before.disturbances) == bool(after.disturbances):
         return ""
-    return f"from then on {after.beside}" if after.beside else f"until then {before.beside}"
+    return f"from then on {after.disturbances}" if after.disturbances else f"until then {before.disturbances}"
 
 
 def sparkline(values: list[float]) -> str:

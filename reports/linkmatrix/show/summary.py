@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..record.names import Result
     from ..runs.judging import Judged
     from .analysis import Analysis
-    from .findings import Headline
+    from .findings import ShownFinding
 
 MAX_LINES = 25
 MAX_FINDING_LINES = 3  # per finding
@@ -70,7 +70,7 @@ def machine(analysis: Analysis) -> str:
     return "; ".join([*map(words.provenance, records[:1]), *also])
 
 
-def finding_lines(screen: Screen, found: Sequence[Headline], room: int) -> list[str]:
+def finding_lines(screen: Screen, found: Sequence[ShownFinding], room: int) -> list[str]:
     """The sentences of the most urgent findings, in up to `room` lines."""
     lines: list[str] = []
     shown = 0
