@@ -10,6 +10,7 @@ from itertools import permutations
 from linkmatrix.judge.disturbances import not_exclusive
 from linkmatrix.judge.verdicts import disturbed, failed, mismatch, missing
 from linkmatrix.record.external_cells import ExternalCells
+from linkmatrix.record.link_classes import BETWEEN_NODES
 from linkmatrix.reframe_ext.sessions import endings
 from linkmatrix.suite import PROGRAMS
 
@@ -168,12 +169,14 @@ def transports_between_nodes(result):
     external = ExternalCells.of(result)
     if external is not None:
         classes = external.summaries
-        return [("all", one.get("transport", result["transport"])) for one in classes if one["link_class"] == "NET"]
+        return [
+            ("all", one.get("transport", result["transport"])) for one in classes if one["link_class"] == BETWEEN_NODES
+        ]
     return [
         (f"{row}->{column}", result["transports"][r][c] if "transports" in result else result["transport"])
         for r, row in enumerate(result["rows"])
         for c, column in enumerate(result["columns"])
-        if result["link_class"][r][c] == "NET"
+        if result["link_class"][r][c] == BETWEEN_NODES
     ]
 
 

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from reframe.core.builtins import xfail
 
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.record.names import UNKNOWN, lasting_names
+from linkmatrix.record.link_classes import UNKNOWN
+from linkmatrix.record.names import lasting_names
 from linkmatrix.references.reading import Reference
 
 MOST_ENDPOINTS = 16  # a larger matrix has no variables for pairs, because ReFrame's report would be too long

@@ -6,6 +6,7 @@ from foreign_texts import DOCUMENTS, FOREIGN
 from linkmatrix.errors import BadInput
 from linkmatrix.foreign import scan
 from linkmatrix.foreign.scan import read_text
+from linkmatrix.record import link_classes
 
 TABLE = "Running device_to_device_memcpy_write_ce.\nmemcpy (GB/s)\n 0 1\n 0 N/A 1.00\n 1 2.00 N/A\n"
 NOTHING = (
@@ -59,6 +60,12 @@ def test_the_line_that_started_the_program_is_kept(line, command):
 def topology_of(text):
     (run,) = read_text(text)
     return run.topology
+
+
+@pytest.mark.parametrize("name", [*link_classes.PCI_CLASSES, *(f"{name}4" for name in link_classes.DIRECT_TYPES)])
+def test_a_topology_of_every_link_class_is_read(name):
+    topology = topology_of(f"\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \t{name}\t0-9\nGPU1\t{name}\t X \t0-9\n")
+    assert topology.faults == () and set(topology.link_class.values()) == {name}
 
 
 PPUS = "\tPPU0\tPPU1\tCPU Affinity\tNUMA Affinity\nPPU0\t X \tICN7\t0-9\t0\nPPU1\tPHB\t X \t10-19\t1\n"

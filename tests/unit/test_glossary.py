@@ -10,8 +10,7 @@ import pytest
 
 from linkmatrix.commands import compare
 from linkmatrix.judge.verdicts import WORDS
-from linkmatrix.record import names
-from linkmatrix.show import machine
+from linkmatrix.record import link_classes
 
 #: Words of sentences that no table of the sources contains. Add a word that a new sentence uses.
 TERMS = (
@@ -66,7 +65,7 @@ def test_every_verdict_is_in_the_glossary():
 @pytest.mark.parametrize(
     "classes",
     [
-        set(machine.MEANINGS) | set(names.LINK_ORDER) | set(compare.SAME_CLASS_ONLY),
+        {*link_classes.MEANINGS, *compare.SAME_CLASS_ONLY, *(f"{name}#" for name in link_classes.DIRECT_TYPES)},
         classes_of_programs(),
         classes_of_records(),
     ],
@@ -75,6 +74,11 @@ def test_every_verdict_is_in_the_glossary():
 def test_every_link_class_is_in_the_glossary(classes):
     assert len(classes) >= 4
     assert classes - glossary() == set()
+
+
+def test_the_rules_have_the_order_of_the_link_classes():
+    text = " ".join((REPOSITORY / "docs" / "rules.md").read_text(encoding="utf-8").split())
+    assert f"NV# with fewer links, {', '.join(link_classes.LINK_ORDER)}." in text
 
 
 def unknown(kind):

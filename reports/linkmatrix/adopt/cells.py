@@ -10,12 +10,12 @@ from dataclasses import replace
 import numpy as np
 
 from ..locate.deviations import ROUNDED
+from ..record.link_classes import BETWEEN_NODES
 from ..record.matrix import Matrix
 from ..record.names import lasting_names
 from ..references import noise
 from ..references.noise import FLOORS, LEAST_GROUP_DEVIATION, STEADY, Floor
 from ..references.pair_classes import (
-    BETWEEN_NODES,
     MAX_LISTED_ENDPOINTS,
     NAMES,
     Group,

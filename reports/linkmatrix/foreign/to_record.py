@@ -8,7 +8,8 @@ from typing import Any
 
 from .. import __version__
 from ..record import units
-from ..record.names import PCI_CLASSES, Extent, Pair
+from ..record.link_classes import PCI_CLASSES
+from ..record.names import Extent, Pair
 from ..record.reading import SCHEMA
 from . import launch, nccl
 from .table import Run, Table, Topology, is_square

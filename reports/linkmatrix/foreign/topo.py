@@ -2,7 +2,7 @@
 
 import re
 
-from ..record.names import DIRECT
+from ..record.link_classes import DIRECT, DIRECT_TYPES, PCI_CLASSES
 from .table import Reading, Topology
 
 PROGRAM = "nvidia_smi"
@@ -13,7 +13,8 @@ AFTER = r"CPU Affinity.*"
 HEAD = re.compile(
     rf"^\s*(?:(?:(?:{ENDPOINT})\s+)+(?:(?:{ENDPOINT})\s*$|{AFTER})|(?:{NUMBERED}\s*)+(?:{NUMBERED}\s*$|{AFTER}))"
 )
-CLASS = r"(?:X|(?:NV|ICN)\d+|PIX|PXB|PHB|NODE|SYS)"
+#: X is last, because a pattern that begins with X must match first.
+CLASS = rf"(?:(?:{'|'.join(DIRECT_TYPES)})\d+|{'|'.join(PCI_CLASSES)}|X)"
 ROW = re.compile(rf"^\s*(?:({ENDPOINT})\s|({NUMBERED})(?={CLASS}))")
 CLASSES = re.compile(rf"\s*({CLASS})")
 FIRST = re.compile(r"(\d+)(?:[,-][\d,-]+)?")  # NUMA nodes of a GPU: "0", or "0,3-9" on Grace, where GPUs are nodes too

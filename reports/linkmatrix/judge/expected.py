@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..record.names import DIRECT, LINK_ORDER, NO_CLASS, UNKNOWN, Pair
+from ..record.link_classes import DIRECT, LINK_ORDER, NO_CLASS, UNKNOWN
+from ..record.names import Pair
 
 if TYPE_CHECKING:
     from ..record.matrix import Block, Matrix

@@ -36,6 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..record import grids
+from ..record.link_classes import BETWEEN_NODES
 from ..record.names import HANDOVER, Result
 from ..record.units import counted
 
@@ -71,7 +72,6 @@ HOST_LINKS = Prior("host links", 0.02, 36)  # between a GPU and host memory, tim
 NETWORK = HOST_LINKS._replace(links="networks")  # assumed: adapters copy the data, as GPUs do
 #: Both directions of a host link compete, and the operating system delays all other samples.
 OTHER_PRIOR = Prior("other links", 0.1, 18)
-BETWEEN_NODES = "NET"
 STARTED_BY_HOST = "in-turn"  # a value of the key `timing`
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..record import units
-from ..record.names import DIRECT, PCI_CLASSES
+from ..record.link_classes import DIRECT, PCI_CLASSES
 from ..record.units import counted
 
 PART_FACTS = ("vbios", "firmware")  # facts in a device's `part`

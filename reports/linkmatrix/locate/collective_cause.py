@@ -16,14 +16,15 @@ from typing import Any, NamedTuple
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..record import units
-from ..record.names import PCI_CLASSES, Result, is_collective
+from ..record.link_classes import DIRECT_TYPES, PCI_CLASSES
+from ..record.names import Result, is_collective
 from ..record.units import MOST_NAMED
 
 #: A slow link explains a slow collective if its deficit is at least this share of the collective's deficit. The share
 #: is below 1, because only a part of NCCL's rings or trees uses the link.
 MIN_SHARE = 0.5
 ALGORITHM_NOTE = "NCCL ran "  # prefix of a note in a record
-INSIDE = ("NV", *PCI_CLASSES)  # prefixes of the link classes inside a node
+INSIDE = (*DIRECT_TYPES, *PCI_CLASSES)  # prefixes of the link classes inside a node
 MAX_LINES = 3
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..record.link_classes import ONE_SWITCH
 from .deviations import classes_of
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ PART_OF = {
 NVLINKS = ("links", "nvlinks")  # links of a device inside its node, and inside its NVLink domain
 UP = ("ACTIVE", "ACTIVE_DEFER", "up", "unknown")  # states of a port, as in the kernel
 MIN_COUNTED = 0.99  # share of the ranks' bytes that counters of adapters must contain
-ONE_SWITCH = ("PIX", "PXB")  # PCI paths without a host bridge
 Device = Mapping[str, Any]
 
 

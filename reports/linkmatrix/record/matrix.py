@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import grids
-from .names import FEW_CELLS, UNKNOWN, Pair, is_collective, option_text
+from .link_classes import UNKNOWN
+from .names import FEW_CELLS, Pair, is_collective, option_text
 
 if TYPE_CHECKING:
     from .external_cells import ExternalCells

@@ -1,4 +1,4 @@
-"""Names, types and single fields of records: link classes, collectives, simulated faults, options, counters.
+"""Names, types and single fields of records: collectives, simulated faults, options, counters.
 
 The result of a collective has one row, `all`, and the columns out-of-place and in-place. Each size is a separate
 result. The result of a simulation (N-body) also has one row. Each number of bodies is a separate result, and each
@@ -15,11 +15,6 @@ from .units import SUFFIXES, counted
 UNITS = ("GB/s", "us", "GFLOP/s")  # 1e9 bytes a second; microseconds; 1e9 operations a second
 MESSAGE_RATE = "msg/s"  # unit of the additional matrix of message rates
 HANDOVER = "handover"  # quantity of a visibility test: its data are verified, its time has no reference
-UNKNOWN = "unknown"  # link class
-PCI_CLASSES = ("PIX", "PXB", "PHB", "NODE", "SYS")  # link classes of nvidia-smi inside a node, the nearest first
-DIRECT = re.compile(r"(NV|ICN)(\d{1,4})")  # link class of direct links: type and number
-NO_CLASS = ""  # the class of a pair without an adopted class
-LINK_ORDER = (*PCI_CLASSES, "NET")  # link classes from good to bad, all of them worse than direct links
 FEW_CELLS = 3  # a class of at most 3 cells is compared with its best cell: its median may be a faulty cell
 MOST_BYTES = 1 << 50  # maximum of a size in an option
 Pair = tuple[str, str]  # source, destination

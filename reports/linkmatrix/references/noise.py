@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..record.link_classes import BETWEEN_NODES
 from ..record.names import FEW_CELLS
 
 FALSE_ALARMS = 0.01  # probability per run
@@ -284,7 +285,7 @@ def data_path(result: Mapping[str, Any], link_class: str, backend: str = "") -> 
     backend: the back end of the record; "" if unknown.
     """
     of_ranks = result["memory"] == "host" and result["engine"] == "mpi"
-    if link_class == "NET":
+    if link_class == BETWEEN_NODES:
         return DataPath.NETWORK if of_ranks else DataPath.FABRIC
     if backend == "host" or of_ranks:
         return DataPath.PROCESSOR
@@ -300,7 +301,7 @@ def reference_floor(result: Mapping[str, Any], link_class: str, backend: str = "
 
 def rank_floor(unit: str, link_class: str) -> float:
     """The smaller of the lower and upper floors of a matrix between ranks in host memory, as a fraction."""
-    path = DataPath.NETWORK if link_class == "NET" else DataPath.PROCESSOR
+    path = DataPath.NETWORK if link_class == BETWEEN_NODES else DataPath.PROCESSOR
     return min(LATENCY if unit == "us" else FLOORS[path])
 
 

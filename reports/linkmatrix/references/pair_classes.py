@@ -22,10 +22,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..record.names import NO_CLASS, Pair, lasting_names
+from ..record.link_classes import BETWEEN_NODES, NO_CLASS
+from ..record.names import Pair, lasting_names
 
 EACH_NODE = "node*:"
-BETWEEN_NODES = "NET"  # class of pairs between nodes: never adopted, because jobs run on different nodes
 MAX_LISTED_ENDPOINTS = 16  # a matrix of more endpoints has no reference per pair; see checks/variables.py
 MAX_GROUPS = 1024  # groups of pairs per table
 NAMES = re.compile(r"(?P<prefix>[^\[\]>,:\s]+?)(\[(?P<ranges>\d{1,9}(-\d{1,9})?(,\d{1,9}(-\d{1,9})?)*)\])?")

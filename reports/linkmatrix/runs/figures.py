@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..record.link_classes import UNKNOWN
 from ..record.matrix import Matrix, from_result
 from ..record.names import (
     DEFAULT_LIBRARY,
-    UNKNOWN,
     Extent,
     Pair,
     Result,

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..judge.rules import name
 from ..judge.verdicts import Verdict
-from ..locate.layout import ONE_SWITCH, UP, part_of, socket, switches_of
+from ..locate.layout import UP, part_of, socket, switches_of
+from ..record.link_classes import MEANINGS, ONE_SWITCH
 from ..record.units import counted
 from .findings import cells_with_rule, disturbances
 
@@ -27,26 +28,7 @@ if TYPE_CHECKING:
 MAX_ADAPTERS = 16  # of a node
 MAX_CELLS = 3  # named cells with wrong data
 MIN_MESH = 3  # devices of a mesh; two devices are a pair
-#: Link classes that follow from the positions of devices.
-POSITION_CLASSES = (
-    "X",
-    "",
-    "CORE",
-    "NODE",
-    "SYS",
-    "PHB",
-    "NET",
-    *ONE_SWITCH,
-)  # link classes that follow from the positions of devices
-MEANINGS = {
-    "PIX": "over one PCIe bridge at most",
-    "PXB": "over several PCIe bridges, and no host bridge",
-    "PHB": "over a PCIe host bridge, which is a part of the processor",
-    "NODE": "inside a node",
-    "SYS": "between NUMA nodes, over the link of the processors",
-    "NET": "between nodes, over the network",
-    "CORE": "between cores of one NUMA node",
-}
+POSITION_CLASSES = ("X", "", *MEANINGS)  # link classes that follow from the positions of devices
 #: {suffix of the kind of a finding: word of its mark}
 DIRECTIONS = {"egress": "slow out", "ingress": "slow in"}
 Record = Mapping[str, Any]
