@@ -190,6 +190,20 @@ def test_what_had_nothing_to_do_leaves_references_the_only_thing_that_is_missing
     assert analysis.GET_REFERENCES not in Analysis(None, [*skipped], Verdict.INCOMPLETE).steps
 
 
+def test_a_run_that_only_lacks_skipped_tests_names_them_and_the_manifest(judged_run, make_record):
+    """With references, a quick run on one GPU was NOT JUDGED without a reason, and asked for references."""
+    _, measured = judged_run(make_record(), reference="hgx")
+    reason = "skipped: one GPU: there is no pair to measure"
+    _, skipped = judged_run(None, result="skip", reason=reason, too_small=True)
+    found = Analysis(None, [*measured, *skipped])
+    assert found.verdict is Verdict.NOT_JUDGED and len(found.skipped) == 1
+    assert "did not run" in found.meaning and "within their tolerances" in found.meaning
+    assert any("one GPU" in one.text for one in found.findings)
+    (step,) = found.only_step
+    assert "--manifest" in step and "baseline" not in step
+    assert Analysis(None, skipped).skipped == []
+
+
 def test_a_test_without_a_record_makes_no_second_node(judged_run, make_record):
     """Findings and tests of one machine were told apart by its name, as those of several are."""
     run, judged = judged_run(slow_row(make_record), reference="hgx")

@@ -13,7 +13,8 @@ from ..runs import completeness, judging, stored, supervise, verdict_file
 from ..runs.judging import Judged, decide_attempts
 from ..runs.modes import PAIR
 from ..show import summary, words
-from ..show.analysis import Analysis, rerun_commands
+from ..show.analysis import Analysis
+from ..show.reruns import rerun_commands
 from ..show.screen import Screen
 from ..site import nodes as site_nodes
 
@@ -71,7 +72,7 @@ def analyse_report(report: Path, code: int, repository: Path) -> tuple[Analysis,
         analysis.verdict = Verdict.INCOMPLETE
         lines.append(f"ReFrame ended with {code} though no test case failed: see {supervise.log()}")
     no_rerun = analysis.wants_references or all(words.has_nothing_to_do(one) for one in judged)
-    if no_rerun and analysis.verdict in (Verdict.NOT_JUDGED, Verdict.INCOMPLETE):
+    if analysis.verdict is Verdict.NOT_JUDGED or (no_rerun and analysis.verdict is Verdict.INCOMPLETE):
         found = units.first([one.text for one in analysis.findings], words.MAX_FINDINGS)
         return analysis, [*lines, *found, " ".join(analysis.assessment), *analysis.steps]
     return analysis, [*lines, *units.first(rerun_lines(judged), MOST_RERUNS)]

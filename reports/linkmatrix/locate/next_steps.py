@@ -153,9 +153,9 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "missing": ("Find out why {who} has no value, then measure again. A PASS needs every cell.",),
     "skipped": (
-        "Check the reason of each skipped test: a skipped test is no PASS. If the reason does not fit this machine,"
-        " compare its partition in config/systems with the output of linkmatrix detect --dry-run. If the reason fits,"
-        " leave the test out: -x NAME of ReFrame, or linkmatrix run --manifest REASON.",
+        "Check the reason of each skipped test. If the reason is right for this machine, allow the skipped tests:"
+        " linkmatrix run --manifest REASON, or -x NAME of ReFrame. If not, compare its partition in config/systems"
+        " with the output of linkmatrix detect --dry-run.",
     ),
     "no pair": (
         "Measure with more endpoints, or choose test cases that need one endpoint, such as copies inside a device."
@@ -171,6 +171,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "time limit": ("Measure again with a longer limit: linkmatrix measure -- -S extra_opts=--max-time,300",),
     "noted": (),
 }
+SAMPLE_TOPICS = ("samples", "time limit")  # of facts about too few samples
 #: {kind of a finding: (topic if the endpoints are devices, topic if the endpoints are ranks)}
 KIND_TOPICS = {
     "device": ("device", "rank"),

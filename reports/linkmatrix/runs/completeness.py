@@ -129,7 +129,7 @@ def write_manifests(ran: EndedRun, reason: str, left_out: Mapping[str, str] | No
         allowed = {name: reason for name in skipped.get(partition, [])}
         why = " ".join(reason.split())
         one = manifest.freeze(ran.repository, ran.mode, partition, cases, allowed, why, left_out)
-        also = f", and {units.counted(len(allowed), 'one')} may be skipped" if allowed else ""
+        also = f", and may skip {units.counted(len(allowed), 'other test case')}" if allowed else ""
         count = units.counted(len(cases), "test case")
         lines.append(f"{ran.mode} of {partition} measures {count} from now on{also}: {one.file}")
     return lines

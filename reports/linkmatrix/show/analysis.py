@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..errors import clean
 from ..judge import intermittent
 from ..judge.verdicts import BASELINE, NEXT_STEPS, Verdict
 from ..locate.next_steps import BEFORE_ASSESSMENT, SLOW, STAGE_STEPS, TOPICS, WRONG_BITS, Origin, Stage
-from ..record.units import listed
+from ..record.units import counted, listed
 from ..runs import judging
-from ..runs.modes import NODES, program_command, session_options
+from ..runs.modes import program_command
 from ..suite import REFUSED_OPTIONS
 from . import words
 from .findings import ShownFinding, disturbing_processes, run_findings
+from .reruns import MEASURE, rerun_commands
 
 if TYPE_CHECKING:
     from ..judge.evaluate import MatrixVerdict
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from ..runs.stored import Run
     from .nodes import Entry
 
-MEASURE = "linkmatrix measure"
 MAX_WITH_EVIDENCE = 2  # findings that are shown with evidence
 MAX_TOPICS = 3  # topics whose steps are shown, the most urgent first
 MAX_COMMANDS = 2  # commands that measure again
@@ -135,6 +133,11 @@ class Analysis:
         """Whether only references are missing; see `words.only_references_missing`."""
         return words.only_references_missing(self.judged)
 
+    @cached_property
+    def skipped(self) -> list[Judged]:
+        """The skipped tests, if nothing else prevents a PASS; see `words.skipped_tests`."""
+        return words.skipped_tests(self.judged) if self.verdict is Verdict.NOT_JUDGED else []
+
     @property
     def begins_with_assessment(self) -> bool:
         """Whether outputs print the assessment before the findings.
@@ -207,6 +210,8 @@ class Analysis:
         """The line "Next step: …" of every output; [] for PASS and for a simulated fault."""
         step = "" if self.simulated else words.next_step(self.verdict, disturbing_processes(self.judged))
         step = self.with_all_testcases(step)
+        if self.skipped:
+            step = TOPICS["skipped"][0]
         if self.verdict is Verdict.NOT_JUDGED and self.are_imports:
             step = "" if all(one.reports_state_only for one in self.judged) else COMPARE_IMPORT
             step = next(
@@ -272,6 +277,9 @@ class Analysis:
             is_compared = any(matrix.compared for matrix in matrices)
             cells = "all cells are within their tolerances" if is_compared else "no cell needs a reference"
             return f"{good}, and {cells}."
+        if self.skipped:
+            count = counted(len(self.skipped), "test")
+            return f"{good}, and all cells are within their tolerances. It is not a PASS, because {count} did not run."
         if self.wants_references:
             return f"{good}. {missing_references(matrices)}"
         unverified = dict.fromkeys(
@@ -322,33 +330,3 @@ def missing_references(matrices: Sequence[MatrixVerdict]) -> str:
         return f"References exist for only {compared} of {count} cells."
     outside = sum(matrix.counts[Verdict.NOT_JUDGED] for matrix in matrices)
     return f"{outside} of {count} cells are better than their references allow."
-
-
-def short_samples(judged: Iterable[Judged]) -> int:
-    """The number of short samples per cell that tests requested; 0 for none."""
-    results = (result for record in words.records_of(judged) for result in record["results"])
-    return max(((result.get("short_samples") or {}).get("asked", 0) for result in results), default=0)
-
-
-def rerun_commands(judged: Sequence[Judged]) -> list[str]:
-    """The commands that repeat tests of ReFrame: one per partition, node of a sweep, and node of -S on=NODE."""
-    short = short_samples(judged)
-    chosen: dict[tuple[str, str, str], dict[str, None]] = {}  # {(partition, node of a sweep, other node): hashes}
-    for test in (one.test for one in judged if not one.test.fixture):
-        pinned = "" if test.swept else test.node
-        chosen.setdefault((test.partition, test.swept, pinned), {})[test.hashcode] = None
-    return [rerun_command(place, codes, swept, short, pinned) for (place, swept, pinned), codes in chosen.items()]
-
-
-def rerun_command(partition: str, hashcodes: Iterable[str], swept: str, short: int = 0, pinned: str = "") -> str:
-    """The command that repeats tests of ReFrame.
-
-    swept: the node of a sweep; "" for other tests.
-    short: number of short samples; 0 for none.
-    pinned: the node of -S on=NODE; "" for none.
-    """
-    chosen = [f"--system={partition}", *(word for code in hashcodes for word in ("-n", f"/{code}"))]
-    chosen += session_options("short_samples", short) if short else []
-    chosen += ["-S", f"on={pinned}"] if pinned else []
-    again = f"{MEASURE} -- {shlex.join(chosen)}"
-    return (f"{NODES}={shlex.quote(clean(swept))} " if swept else "") + clean(again)

@@ -20,7 +20,7 @@ from ..judge.disturbances import MEMORY, UNNAMED, disturbance_sentences, process
 from ..judge.inventory_diff import node_differences
 from ..judge.rules import ORDER, name
 from ..judge.verdicts import CellVerdict, Verdict
-from ..locate.next_steps import KIND_TOPICS, TOPICS, Stage, next_stage
+from ..locate.next_steps import KIND_TOPICS, SAMPLE_TOPICS, TOPICS, Stage, next_stage
 from ..record import units
 from ..record.checking import has_matchings
 from ..record.matrix import has_status
@@ -38,11 +38,9 @@ if TYPE_CHECKING:
     Diagnose = Callable[[Judged, Result, MatrixVerdict], Diagnosis]
 
 COUNTS = re.compile(r"\b\d+ of \d+ cells? ")  # numbers in sentences about samples, by which equal sentences differ
-SAMPLE_TOPICS = ("samples", "time limit")  # of facts about too few samples
 #: {rule of `judge.rules`: topic}, for rules whose cells have a finding of their own, in addition to faulty components.
 RULE_TOPICS = {"impossible": "impossible", "path changed": "changed", "intermittent": "intermittent"}
-#: {phase in which ReFrame failed a test: topic}. Cells explain a failed performance phase, so that its topic is
-#: "noted".
+#: {phase in which ReFrame failed a test: topic}. Cells explain a failed performance phase: its topic is "noted".
 PHASE_TOPICS = {
     "setup": "not run",
     "compile": "build",

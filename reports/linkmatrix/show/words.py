@@ -223,6 +223,13 @@ def has_nothing_to_do(one: Judged) -> bool:
     return one.test.out_of_service or (one.test.result == "skip" and does_not_apply)
 
 
+def skipped_tests(judged: Sequence[Judged]) -> list[Judged]:
+    """The skipped tests of a run whose other tests are PASS or WARN; [] for other runs."""
+    found = [one for one in judged if has_nothing_to_do(one)]
+    others = [one for one in judged if not has_nothing_to_do(one)]
+    return found if others and all(one.verdict <= Verdict.WARN for one in others) else []
+
+
 def incomplete_cells(matrix: MatrixVerdict) -> int:
     """The number of INCOMPLETE cells. Cells that only lack a reference do not count."""
     return matrix.counts[Verdict.INCOMPLETE] - (matrix.unjudged if matrix.expected.name else 0)
