@@ -155,6 +155,16 @@ def test_what_a_shown_change_stands_beside_is_there(file, line):
     assert line in (REPOSITORY / file).read_text(encoding="utf-8")
 
 
+def test_every_file_that_contributing_names_exists():
+    folders = ("src", "checks", "config", "docs", "reports", "scripts", "spack-env", "tests/unit", "tests/native")
+    folders += ("tests/integration", "tests/tools", "tests/faults")
+    known = {path.name for folder in folders for path in (REPOSITORY / folder).rglob("*.*")}
+    known |= {path.name for path in REPOSITORY.iterdir()}
+    text = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = {name for name in re.findall(r"`(?:[\w./-]*/)?([\w-]+\.(?:py|cpp|hpp|sh|ya?ml|json|md|toml))`", text)}
+    assert len(named) > 80 and named - known == {"record.json"}
+
+
 def test_lines_that_are_kept_or_taken_away_are_seen():
     text = "```diff\n--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@ head {\n kept\n-gone\n+new\n```\n"
     assert list(kept(text)) == [("x", "head {"), ("x", "kept"), ("x", "gone")]
