@@ -23,6 +23,7 @@ from ..runs.modes import MODES, PAIR, SWEEP, is_selective
 from ..runs.testcases import Test
 from ..site import configured, machine
 from . import begin, run_options, use_references
+from .run_summary import grouped_lines
 
 FAIL, BAD_INPUT, INCOMPLETE, CANNOT = range(1, 5)  # exit codes
 ENDING = (FAIL, BAD_INPUT, CANNOT)  # exit codes of a run that end this command
@@ -90,17 +91,20 @@ def run_baseline(options: argparse.Namespace) -> int:
         if code in ENDING:
             say(*output, f"baseline: no references were adopted, because run {number} ended with {code}: see above")
             return code
-        new, unusable = [path for path in folders.reports(prefix) if path not in known], Counter[str]()
+        new = [path for path in folders.reports(prefix) if path not in known]
+        unusable: dict[tuple[str, str], list[str]] = {}
         known.update(new)
         for report in new:
             usable, reasons = usable_tests(report)
             results.update(usable)
-            unusable.update(reasons)
+            for reason, names in reasons.items():
+                unusable.setdefault(("not usable", reason), []).extend(names)
         reports += new
-        count = f"{min(results.values(), default=0)} of {options.runs} usable"
+        fewest = min(results.values(), default=0)
+        test = next((f" results of {name}" for name, count in results.items() if count == fewest < number), "")
+        count = f"{fewest} of {options.runs} usable{test}"
         say(f"baseline: run {number}, {count}: {output[-1].partition(': ')[0]}", flush=True)
-        for reason, tests in unusable.items():
-            say(f"  {units.counted(tests, 'test')} not usable: {reason}", flush=True)
+        say(*grouped_lines(unusable), flush=True)
     if not reports:
         again = shlex.join(["linkmatrix", "run", *selection])
         say(f"baseline: no references were adopted, because no run wrote a report. To see the reason, run: {again}")
@@ -132,17 +136,17 @@ def run_baseline(options: argparse.Namespace) -> int:
     return run_command("run", [*chosen, RETRY, "--", *more])
 
 
-def usable_tests(report: Path) -> tuple[set[str], Counter[str]]:
-    """Returns (names of the tests in a report whose results are usable as references, {reason: number of other tests}).
+def usable_tests(report: Path) -> tuple[set[str], dict[str, list[str]]]:
+    """Returns (names of the tests in a report whose results are usable as references, {reason: names of other tests}).
 
     Raises BadInput.
     """
-    usable, reasons = set[str](), Counter[str]()
+    usable, reasons = set[str](), dict[str, list[str]]()
     for test in stored.find(report).tests:
         if test.record is None:
             continue
         if refused := select_usable([test], with_failed=False)[1]:
-            reasons[refused[0].partition(": ")[2]] += 1
+            reasons.setdefault(refused[0].partition(": ")[2], []).append(test.name)
         else:
             usable.add(test.name)
     return usable, reasons
