@@ -94,7 +94,7 @@ class Decision {
   double seconds_;
 };
 
-/// Returns the first processes, "pid 2983 (hog of bob), pid 12", or "an unnamed process" if none is known.
+/// Returns the first processes, "pid 2983 (hog, user bob), pid 12", or "an unnamed process" if none is known.
 std::string names_of(const Disturbance& disturbance, const Activity& activity) {
   std::vector<std::string> names;
   for (const unsigned pid : disturbance.pids) {
@@ -111,7 +111,7 @@ std::string names_of(const Disturbance& disturbance, const Activity& activity) {
     if (process == activity.processes.end() || process->name.empty())
       name += " (unnamed)";
     else
-      name += " (" + process->name + (process->user.empty() ? "" : " of " + process->user) + ")";
+      name += " (" + process->name + (process->user.empty() ? "" : ", user " + process->user) + ")";
     names.push_back(name);
   }
   return names.empty() ? "an unnamed process" : join(names);

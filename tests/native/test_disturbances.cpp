@@ -50,7 +50,7 @@ TEST(Disturbances, AreAllContextsOfOtherProcessesByDevice) {
   EXPECT_EQ(found[1].where, "gpu1");
   decide_disturbances(shared);
   const std::string sentence = *sentence_of(shared);
-  EXPECT_NE(sentence.find("pid 7 (hog of bob), pid 9 (unnamed) have a context on gpu0"), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("pid 7 (hog, user bob), pid 9 (unnamed) have a context on gpu0"), std::string::npos) << sentence;
 }
 
 TEST(Disturbances, OfAProcessThatTheDriverDoesNotListHaveNoPid) {
@@ -144,7 +144,7 @@ TEST(Disturbances, OfMemoryNameWhoHoldsIt) {
   EXPECT_EQ(held.disturbances[0].kind, DisturbanceKind::memory);
   EXPECT_EQ(held.disturbances[0].node, "n1");
   EXPECT_EQ(held.disturbances[0].pids, std::vector<unsigned>{7154});
-  EXPECT_EQ(sentence_of(held), "pid 7154 (hog of root) holds the memory of gpu1");
+  EXPECT_EQ(sentence_of(held), "pid 7154 (hog, user root) holds the memory of gpu1");
 }
 
 TEST(IgnoredProcesses, AreMatchedByNameAndUser) {

@@ -141,8 +141,8 @@ def test_an_intermittent_cell_is_remeasured_alone_only_in_a_whole_matrix(mode, w
     ("change", "verdict"),
     [
         (0, "unchanged"),
-        (-1, "all better alone"),
-        (1, "all worse, so the result is inconclusive: measure again"),
+        (-1, "all faster alone"),
+        (1, "all slower, so the result is inconclusive: measure again"),
     ],
 )
 def test_the_control_cells_are_listed_with_their_changes(change, verdict):

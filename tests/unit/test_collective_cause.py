@@ -108,7 +108,7 @@ def test_links_beside_others_are_neither_well_nor_to_blame(diagnosed):
     others["disturbances"] = [{"node": "vm", "kind": "context", "where": "gpu1", "share": None, "pids": [2983]}]
     for back in (0.1 * LINK, 0.5 * LINK):
         code, said = diagnosed(0.2, (LINK, back, others))
-        assert code == 1 and "pid 2983 (hog of bob) had a context on gpu1" in said
+        assert code == 1 and "pid 2983 (hog, user bob) had a context on gpu1" in said
         assert "its links are fine" not in said and "its links do not explain this" not in said
         assert (
             "unknown whether its links explain this: rank_to_rank_bandwidth_nccl has no verdict (pid 2983 (hog" in said

@@ -124,7 +124,7 @@ def test_a_suspect_node_says_why(covered):
     covered.add(1, "n1", "n2", off={(3, c): 350.0 for c in range(3)})
     covered.add(2, "n2")
     found = covered.look()
-    assert all("is flagged since 2025-11-21" in node.suspect for node in found.nodes)
+    assert all("is flagged since 2025-11-21" in node.flagged for node in found.nodes)
 
 
 def test_pairs_of_leaf_switches_count_where_nodes_of_both_met(covered):

@@ -46,7 +46,7 @@ def result(status, rows=("gpu0", "gpu1"), columns=("gpu0", "gpu1")):
 def test_what_died_is_told_with_whose_it_was_and_how_often():
     record = record_of({"gpu1": {"xid": (2, 9), "xid_31": (1, 6), "xid_43": (None, 2)}}, process())
     assert crashed_programs(record) == [
-        "gpu1: programs of other users crashed on it (pid 2983 (hog of bob)): xid_31 5 times, xid_43 2 times; "
+        "gpu1: programs of other users crashed on it (pid 2983 (hog, user bob)): xid_31 5 times, xid_43 2 times; "
         "the device is not at fault"
     ]
     assert error_sentences(record) == []
@@ -109,7 +109,7 @@ def test_who_is_there_at_the_last_look_has_not_died():
     assert crashed_programs(record) == [] and len(error_sentences(record)) == 2
     record["soak"] = {"others": others(process(pid=7))}
     (said,) = crashed_programs(record)
-    assert "(pid 2983 (hog of bob))" in said
+    assert "(pid 2983 (hog, user bob))" in said
 
 
 def test_a_process_without_a_pid_is_unnamed():

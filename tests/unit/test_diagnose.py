@@ -289,7 +289,7 @@ def test_verdicts_of_classes_rows_and_columns_are_said(make_record):
     [
         (None, "reproduced: 1 of 2 outlying cells, measured again alone, without control cells"),
         (45.1, "measured again alone; 1 control cell: gpu0->gpu1 +0.2 %: unchanged"),
-        (40.0, "1 control cell: gpu0->gpu1 -11.1 %: all worse, so the result is inconclusive: measure again"),
+        (40.0, "1 control cell: gpu0->gpu1 -11.1 %: all slower, so the result is inconclusive: measure again"),
     ],
 )
 def test_a_finding_says_whether_a_second_measurement_confirms_it(make_record, after, said):

@@ -76,21 +76,21 @@ def test_what_is_outside_beside_another_process_is_disturbed_and_flags_nobody(di
 @pytest.mark.parametrize(
     ("found", "sentence"),
     [
-        (disturbance(), "pid 2983 (hog of bob) had a context on gpu1"),
+        (disturbance(), "pid 2983 (hog, user bob) had a context on gpu1"),
         (disturbance(pids=()), "another process, unnamed, had a context on gpu1"),
         (disturbance(pids=(0,)), "another process, unnamed, had a context on gpu1"),
-        (disturbance(pids=(2983, 0)), "pid 2983 (hog of bob) and another process, unnamed, had a context on gpu1"),
+        (disturbance(pids=(2983, 0)), "pid 2983 (hog, user bob) and another process, unnamed, had a context on gpu1"),
         (disturbance(pids=(7,)), "pid 7 (unnamed) had a context on gpu1"),
-        (disturbance("cpu", "node001", share=0.37), "pid 2983 (hog of bob) used 37 % of the cores of node001"),
+        (disturbance("cpu", "node001", share=0.37), "pid 2983 (hog, user bob) used 37 % of the cores of node001"),
         (
             disturbance("cpu", "n1:rank0", share=0.5),
-            "pid 2983 (hog of bob) took 50 % of the CPU time of n1:rank0",
+            "pid 2983 (hog, user bob) took 50 % of the CPU time of n1:rank0",
         ),
         (
             disturbance("adapter", "eth0", share=0.24, pids=()),
             "another process, unnamed, used 24 % of the adapter eth0 of node001",
         ),
-        (disturbance("memory"), "pid 2983 (hog of bob) held the memory of gpu1"),
+        (disturbance("memory"), "pid 2983 (hog, user bob) held the memory of gpu1"),
     ],
 )
 def test_each_disturbance_has_a_sentence_that_names_the_process(disturbed, found, sentence):
@@ -108,7 +108,7 @@ def test_of_many_processes_the_first_are_named(disturbed):
     processes = [{**HOG, "pid": pid, "name": f"p{pid}"} for pid in range(5)]
     record = disturbed({}, disturbance(pids=range(5)), processes=processes)
     ((said,),) = disturbances(record, record["results"][0]).nodes.values()
-    assert all(f"pid {pid} (p{pid} of bob)" in said for pid in range(4)) and "1 more" in said and "p4" not in said
+    assert all(f"pid {pid} (p{pid}, user bob)" in said for pid in range(4)) and "1 more" in said and "p4" not in said
     assert process_name({"pid": 3, "name": "x", "user": None}) == "pid 3 (x)"
 
 
@@ -144,7 +144,7 @@ def test_a_fault_of_another_node_is_located_beside_a_disturbed_node(two_nodes):
     _, matrix = verdicts(record)
     found = diagnosis.diagnose(record, record["results"][0], matrix)
     assert found.components == ("n1:gpu0->n1:gpu1",) and found.verdicts == (Verdict.FAIL,)
-    assert "pid 2983 (hog of bob) had a context on n2:gpu1" in found.sentences
+    assert "pid 2983 (hog, user bob) had a context on n2:gpu1" in found.sentences
 
 
 @pytest.mark.parametrize(("value", "verdict"), [(300.0, Verdict.DISTURBED), (370.0, Verdict.NOT_JUDGED)])
@@ -228,14 +228,14 @@ def test_ignored_processes_disturb_nothing_and_are_listed_once(disturbed):
     record["others"] = others(ignored=[{**HOG, "name": "dcgm", "user": "root"}])
     record["results"][0]["others"]["disturbances"] = []
     assert verdicts(record)[1].verdict is Verdict.FAIL
-    assert ignored(record) == ["pid 2983 (dcgm of root)"]
+    assert ignored(record) == ["pid 2983 (dcgm, user root)"]
     assert ignored({"results": [], "others": None}) == []
 
 
 def test_nodes_that_are_promised_to_a_job_alone_were_not_where_another_process_disturbed_it(disturbed):
     record = disturbed({})
     assert [*not_exclusive(record)] == [
-        f"the node was not exclusive: pid 2983 (hog of bob) had a context on gpu1 during {TESTCASE}"
+        f"the node was not exclusive: pid 2983 (hog, user bob) had a context on gpu1 during {TESTCASE}"
     ]
     record["results"][0]["others"] = others(shared=False)
     assert [*not_exclusive(record)] == []

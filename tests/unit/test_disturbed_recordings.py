@@ -27,19 +27,19 @@ RANKS = {"GB/s": (-0.40, 0.40), "us": (-0.40, 0.40)}
 COMPUTE = {"GFLOP/s": (-0.02, 0.05), "us": (-0.25, 0.20), "s": (-0.25, 0.20)}
 #: recording → (recording without other processes, tolerances, the process)
 BUSY = {
-    "h100x2/busy_peer": ("h100x2/idle", NVLINK, "pid 3952 (hog of root)"),
-    "h100x2/busy_kernel": ("h100x2/idle", NVLINK, "pid 4705 (hog of root)"),
-    "h100x2/busy_local": ("h100x2/idle", NVLINK, "pid 5343 (hog of root)"),
-    "h100x2/busy_host": ("h100x2/idle", NVLINK, "pid 6129 (hog of root)"),
-    "h100x2/busy_memory": ("h100x2/idle", NVLINK, "pid 7154 (hog of root)"),
-    "h100x2/busy_crash": ("h100x2/idle", NVLINK, "pid 7542 (hog of root)"),
-    "h200x2_busy_peer": ("h200x2_idle", NVLINK, "pid 3849 (hog of root)"),
-    "h200x2_busy_kernel": ("h200x2_idle", NVLINK, "pid 4166 (hog of root)"),
-    "h200x2_busy_local": ("h200x2_idle", NVLINK, "pid 4329 (hog of root)"),
-    "h200x2_busy_host": ("h200x2_idle", NVLINK, "pid 4487 (hog of root)"),
-    "cpu16_ranks_hog": ("cpu16_ranks_quiet", RANKS, "pid 665 (sh of root)"),
-    "cpu16_ranks_storm": ("cpu16_ranks_quiet", RANKS, "pid 782 (sh of root)"),
-    "h200_nbody_hog": ("h200_nbody_alone", COMPUTE, "pid 654 (python3 of root)"),
+    "h100x2/busy_peer": ("h100x2/idle", NVLINK, "pid 3952 (hog, user root)"),
+    "h100x2/busy_kernel": ("h100x2/idle", NVLINK, "pid 4705 (hog, user root)"),
+    "h100x2/busy_local": ("h100x2/idle", NVLINK, "pid 5343 (hog, user root)"),
+    "h100x2/busy_host": ("h100x2/idle", NVLINK, "pid 6129 (hog, user root)"),
+    "h100x2/busy_memory": ("h100x2/idle", NVLINK, "pid 7154 (hog, user root)"),
+    "h100x2/busy_crash": ("h100x2/idle", NVLINK, "pid 7542 (hog, user root)"),
+    "h200x2_busy_peer": ("h200x2_idle", NVLINK, "pid 3849 (hog, user root)"),
+    "h200x2_busy_kernel": ("h200x2_idle", NVLINK, "pid 4166 (hog, user root)"),
+    "h200x2_busy_local": ("h200x2_idle", NVLINK, "pid 4329 (hog, user root)"),
+    "h200x2_busy_host": ("h200x2_idle", NVLINK, "pid 4487 (hog, user root)"),
+    "cpu16_ranks_hog": ("cpu16_ranks_quiet", RANKS, "pid 665 (sh, user root)"),
+    "cpu16_ranks_storm": ("cpu16_ranks_quiet", RANKS, "pid 782 (sh, user root)"),
+    "h200_nbody_hog": ("h200_nbody_alone", COMPUTE, "pid 654 (python3, user root)"),
 }
 QUIET = ("h100x2/idle", "h200x2_idle", "cpu16_ranks_quiet", "cpu16_ranks_daemon", "h200_nbody_alone", "h200x2_soak")
 
@@ -81,13 +81,13 @@ def test_memory_that_another_process_holds_disturbs_the_cells_of_its_device():
     assert record["lost"][0]["kind"] == "memory"
     assert [one.verdict for one in found.facts if one.sentence.startswith("gpu1 was lost")] == [Verdict.DISTURBED]
     writes = next(one for one in found.evaluation.matrices if one.matrix.testcase.endswith("memcpy_write_ce"))
-    assert "pid 7154 (hog of root) held the memory of gpu1" in writes.cells["gpu0", "gpu1"].reason
+    assert "pid 7154 (hog, user root) held the memory of gpu1" in writes.cells["gpu0", "gpu1"].reason
 
 
 def test_cores_of_a_host_that_others_use_are_named_with_their_share():
     record = load("host_busy")
     nodes = disturbances(record, record["results"][0]).nodes
-    assert nodes.keys() == {"vm"} and any("pid 27396 (python of root)" in text for text in nodes["vm"])
+    assert nodes.keys() == {"vm"} and any("pid 27396 (python, user root)" in text for text in nodes["vm"])
     assert any("93 % of the CPU time of cpu1" in text for text in nodes["vm"])
 
 
@@ -172,7 +172,7 @@ def test_no_process_is_blamed_on_the_hardware_and_each_is_named(recorded):
             assert diagnosis.diagnose(record, result, matrix).findings == () or matrix.verdict < Verdict.DISTURBED
             if matrix.counts[Verdict.DISTURBED]:
                 told = [text for of_node in disturbances(record, result).nodes.values() for text in of_node]
-                assert any("other_process of root" in text for text in told), name
+                assert any("other_process, user root" in text for text in told), name
         kind = name.partition("/")[0]
         verdicts[kind] = max(found.verdict, verdicts.get(kind, Verdict.PASS))
     assert Counter(verdicts.values())[Verdict.DISTURBED] == len(verdicts) - len(INSIDE) == 14

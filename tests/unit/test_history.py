@@ -125,7 +125,7 @@ def test_a_change_with_others_who_came_or_went_is_told_with_them(tmp_path, linkm
         paths.append(tmp_path / f"{number}.json")
         paths[-1].write_text(json.dumps(content), encoding="utf-8")
     out = linkmatrix.out("history", *paths, "--testcase", "device_to_device_memcpy_write_ce")
-    used = "pid 3849 (hog of root) had a context on gpu0; pid 3849 (hog of root) had a context on gpu1"
+    used = "pid 3849 (hog, user root) had a context on gpu0; pid 3849 (hog, user root) had a context on gpu1"
     assert f"-> 274.18 GB/s (-30.6 %) between 2026-11-03T01:50 and 2026-11-04T01:50: from then on {used}" in out
     assert f"between 2026-11-09T01:50 and 2026-11-10T01:50: until then {used}" in out
     assert "no recorded change explains it" not in out

@@ -116,7 +116,7 @@ COMMANDS = [
     ["diagnose", "bad.json", *REFERENCES],
     ["export", "--format", "prometheus", "bad.json"],
     ["export", "--format", "slurm-exclude", "bad.json", *REFERENCES],
-    ["export", "--format", "hostfile", "--nodes", "suspect", "bad.json", *REFERENCES],
+    ["export", "--format", "hostfile", "--nodes", "flagged", "bad.json", *REFERENCES],
     ["adopt", "--table", "new", "--file", "new.yaml", "--write", "runs"],
     ["history", "runs"],
     ["history", "--fleet", "runs"],
@@ -236,7 +236,7 @@ def report_of(folder, text, result="fail"):
 @pytest.mark.parametrize(
     "command",
     [["show"], ["diagnose"], ["export", "--format", "csv"], ["export", "--format", "prometheus"]]
-    + [["export", "--format", "sge", "--nodes", "suspect"], ["adopt", "--table", "hgx", "--file", "new.yaml"]]
+    + [["export", "--format", "sge", "--nodes", "flagged"], ["adopt", "--table", "hgx", "--file", "new.yaml"]]
     + [["history"], ["compare", "--against", "h800"], ["next", "--html", "coverage.html"]],
     ids=" ".join,
 )

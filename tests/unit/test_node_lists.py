@@ -59,7 +59,7 @@ def test_each_scheduler_is_told_of_known_good_nodes_in_its_words(exported):
 
 def test_each_scheduler_is_told_of_suspect_nodes_with_commands_to_copy(exported):
     found = {
-        form: exported("--format", form, "--nodes", "suspect", "--system", "alpha:gpu") for form in node_lists.FORMATS
+        form: exported("--format", form, "--nodes", "flagged", "--system", "alpha:gpu") for form in node_lists.FORMATS
     }
     assert all(code == 0 for code, _, _ in found.values())
     assert {form: lines for form, (_, lines, _) in found.items()} == {
@@ -87,7 +87,7 @@ def test_named_runs_say_it_of_themselves_alone(exported):
     assert exported("--format", "hostfile", reports / "run-report-3.json")[1] == ["n1"]
     code, lines, out = exported("--format", "hostfile", reports / "run-report-2.json")
     assert (code, lines) == (3, []) and "no node is known good: n2 is flagged" in out
-    assert exported("--format", "slurm", "--nodes", "suspect", reports / "run-report-2.json")[1] == ["--exclude=n2"]
+    assert exported("--format", "slurm", "--nodes", "flagged", reports / "run-report-2.json")[1] == ["--exclude=n2"]
 
 
 def test_no_file_is_written_where_no_node_is_known_good(exported, tmp_path):
@@ -101,7 +101,7 @@ def test_no_file_is_written_where_no_node_is_known_good(exported, tmp_path):
 
 
 @pytest.mark.parametrize("form", node_lists.FORMATS)
-@pytest.mark.parametrize("which", [node_lists.GOOD, node_lists.SUSPECT])
+@pytest.mark.parametrize("which", [node_lists.GOOD, node_lists.FLAGGED])
 def test_a_hostile_name_is_a_comment_and_no_word_of_a_command(form, which):
     hostile = ["n1\n--exclude=all", "$(touch x)", "-w", "a b", "n1;reboot"]
     found = NodeClasses(
@@ -118,8 +118,8 @@ def test_a_hostile_name_is_a_comment_and_no_word_of_a_command(form, which):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--format", "csv", "--nodes", "suspect"], "--nodes and --system select nodes"),
-        (["--format", "slurm-exclude", "--nodes", "known-good"], "--format slurm-exclude lists suspect nodes only"),
+        (["--format", "csv", "--nodes", "flagged"], "--nodes and --system select nodes"),
+        (["--format", "slurm-exclude", "--nodes", "known-good"], "--format slurm-exclude lists flagged nodes only"),
         (["--format", "hostfile", "--within", "0"], "--within 0: use 1 to 3650 days"),
     ],
 )
@@ -140,7 +140,7 @@ def test_a_suspect_of_another_partition_is_none_that_is_known_good_however_its_n
     code, lines, out = good()
     assert (code, lines) == (3, []) and "n1 is flagged" in out
     exported.add(12, 0.3, "n1.other", partition="alpha:net")
-    assert exported("--format", "hostfile", "--system", "alpha:gpu", "--nodes", "suspect")[1] == ["n1", "n2"]
+    assert exported("--format", "hostfile", "--system", "alpha:gpu", "--nodes", "flagged")[1] == ["n1", "n2"]
 
 
 @pytest.mark.parametrize("more", [[], ["--system", "alpha:gpu"]])

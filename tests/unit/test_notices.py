@@ -15,7 +15,7 @@ from linkmatrix.errors import BadInput
 from linkmatrix.record import reading
 from linkmatrix.site import ignored_processes, system_files
 
-FAULT, SIMULATED, IGNORED = "slow=gpu3", "SIMULATED: ", "Ignored processes: pid 12 (dcgm of root)"
+FAULT, SIMULATED, IGNORED = "slow=gpu3", "SIMULATED: ", "Ignored processes: pid 12 (dcgm, user root)"
 PROCESS = {"where": "gpu1", "pid": 12, "name": "dcgm", "user": "root", "bytes": 1e6, "seconds": None}
 #: What plays ReFrame writes this file too, with an empty list of properties as ReFrame 4.10 does.
 JUNIT = """for word; do case $word in --report-junit=*) cat > "${word#*=}" <<'END'
@@ -79,7 +79,7 @@ def test_a_table_has_them_on_standard_error_and_cells_alone_in_its_rows(write_re
 def test_a_list_of_named_runs_begins_with_them_as_comments(form, write_record, make_record, tmp_path, linkmatrix):
     path = write_record(noticed(make_record(off={(3, c): 350.0 for c in range(3)})))
     measured = write_record(make_record(host="n2"), tmp_path / "n2" / "record.json")
-    named = ["--format", form, "--nodes", "suspect"]
+    named = ["--format", form, "--nodes", "flagged"]
     first, second, *rest = linkmatrix.out("export", path, measured, *named).splitlines()
     assert first.startswith(f"# {SIMULATED}") and FAULT in first and second == f"# {IGNORED}"
     assert "# no node is flagged" in rest

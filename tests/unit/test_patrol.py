@@ -22,7 +22,7 @@ def test_those_never_measured_come_first_then_the_oldest():
 
 
 def test_suspect_and_changed_ones_come_before_and_have_half_of_the_budget_at_most():
-    nodes = [Node(f"s{at}", 9 * DAY, suspect="slow") for at in range(10)]
+    nodes = [Node(f"s{at}", 9 * DAY, flagged="slow") for at in range(10)]
     nodes += [Node("x", 9 * DAY, changed="driver")] + [Node(f"o{at}", at * DAY) for at in range(6)]
     found = plan(nodes, {}, ALONE, TOGETHER, 800.0)
     assert names(found) == ["s0", "s1", "s2", "s3", "o0", "o1", "o2", "o3"]
@@ -43,7 +43,7 @@ def test_what_was_cut_off_is_tried_again_before_its_turn_and_one_that_never_ends
 
 
 def test_what_a_queue_leaves_the_others_take():
-    nodes = [Node(f"n{at}", suspect="slow") for at in range(8)]
+    nodes = [Node(f"n{at}", flagged="slow") for at in range(8)]
     assert len(plan(nodes, {}, ALONE, TOGETHER, 800.0)) == 8
     pairs = {("l0", f"l{at}"): None for at in range(1, 7)}
     leaves = [Node(f"n{at}", DAY, leaf=f"l{at}", away="drained" if at == 6 else "") for at in range(7)]
@@ -69,7 +69,7 @@ def test_leaf_switches_that_never_met_come_first_and_no_node_has_all_of_it():
 
 
 def test_a_node_that_takes_no_job_is_not_planned():
-    nodes = [Node("a", None, away="drained: fan"), Node("b", DAY, suspect="slow", away="down"), Node("c", DAY)]
+    nodes = [Node("a", None, away="drained: fan"), Node("b", DAY, flagged="slow", away="down"), Node("c", DAY)]
     assert names(plan(nodes, {}, ALONE, TOGETHER, 1000.0)) == ["c"]
 
 

@@ -254,7 +254,7 @@ def test_another_component_begins_a_row_of_its_own(exported):
 def test_a_simulated_fault_changes_no_list_and_no_coverage(exported):
     exported.add(WRITE, {})
     exported.add(WRITE, EGRESS, simulate, result="fail")
-    code, out = exported("--format", "slurm", "--nodes", "suspect")
+    code, out = exported("--format", "slurm", "--nodes", "flagged")
     assert code == 0 and "no node is flagged" in out and "DRAIN" not in out
     assert exported("--format", "hostfile")[0] == 0
     with index.open_index(exported.store.prefix, exported.store.references) as found:
@@ -266,7 +266,7 @@ def test_a_reference_adopted_on_a_busy_day_never_drains_a_node(exported):
     table = exported.store.references / "p2p.yaml"
     table.write_text(table.read_text().replace("396.0", "106.0"))
     exported.add(WRITE, {})
-    code, out = exported("--format", "slurm", "--nodes", "suspect")
+    code, out = exported("--format", "slurm", "--nodes", "flagged")
     assert code == 0 and "no node is flagged" in out and "DRAIN" not in out
     assert "n1 was not judged" in exported("--format", "hostfile")[1]
 

@@ -19,7 +19,7 @@ from linkmatrix.show.analysis import Analysis
 REPOSITORY = Path(__file__).resolve().parents[2]
 DATA = REPOSITORY / "tests" / "data"
 FAULT = "flip:gpu1"
-HOG = "pid 6129 (hog of root)"
+HOG = "pid 6129 (hog, user root)"
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_memory_that_another_process_holds_is_no_fault_of_the_program(judged_run
     _, judged = judged_run(reading.load(DATA / "h100x2" / "busy_memory.record.json"))
     found = Analysis(None, judged).findings
     assert judging.overall(judged) is Verdict.DISTURBED and {one.verdict for one in found} == {Verdict.DISTURBED}
-    assert "pid 7154 (hog of root)" in [one.component for one in found]
+    assert "pid 7154 (hog, user root)" in [one.component for one in found]
     assert not {"program", "gone", "missing"} & {one.topic for one in found}
 
 
@@ -141,8 +141,8 @@ def test_ignored_processes_are_shown_with_every_verdict(judged_run, make_record)
     for reference in ("hgx", None):
         run, judged = judged_run(with_ignored(make_record()), reference=reference)
         for text in outputs(run, judged):
-            assert "Ignored processes: pid 77 (dcgm of root)" in text
-        assert prometheus.text(Analysis(None, judged), []).startswith("# Ignored processes: pid 77 (dcgm of root)\n")
+            assert "Ignored processes: pid 77 (dcgm, user root)" in text
+        assert prometheus.text(Analysis(None, judged), []).startswith("# Ignored processes: pid 77 (dcgm, user root)\n")
 
 
 def with_ignored(record):

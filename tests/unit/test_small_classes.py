@@ -55,7 +55,7 @@ def test_the_healthy_cell_is_the_baseline_and_the_slow_one_is_named_with_the_pro
     assert matrix.worse(("numa0", "gpu1")) == pytest.approx(1 - 26.5367389 / 54.3094317)
     cell = matrix.cells["numa0", "gpu1"]
     assert cell.verdict is Verdict.DISTURBED
-    assert all(part in cell.reason for part in ("51.1 %", "54.31 GB/s", "pid 6129 (hog of root)"))
+    assert all(part in cell.reason for part in ("51.1 %", "54.31 GB/s", "pid 6129 (hog, user root)"))
 
 
 def test_without_another_process_the_slow_device_is_a_finding_and_no_verdict_changes(busy):

@@ -61,7 +61,7 @@ def test_what_others_took_of_a_link_in_a_soak_is_no_fault_of_it():
     reading.check(record)
     evaluation = evaluate(record, references_of(cold, "cold", TOLERANCE), "cold")
     assert evaluation.verdict is Verdict.DISTURBED
-    assert all("pid 6129 (hog of root)" in one.sentence for one in evaluation.soaked) and evaluation.soaked
+    assert all("pid 6129 (hog, user root)" in one.sentence for one in evaluation.soaked) and evaluation.soaked
     assert [said for said in not_exclusive(record) if "during the soak" in said]
 
 
@@ -160,7 +160,7 @@ def hog():
 def test_a_cell_that_ended_in_a_soak_on_a_disturbed_node_is_disturbed(word, memory, result):
     found = ended_soak(word, hog(), result, memory)
     assert found.verdict is Verdict.DISTURBED
-    assert [fact for fact in found.facts if "pid 6129 (hog of root)" in fact.sentence]
+    assert [fact for fact in found.facts if "pid 6129 (hog, user root)" in fact.sentence]
 
 
 @pytest.mark.parametrize("word", ["error", "timeout"])

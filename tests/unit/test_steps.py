@@ -329,7 +329,7 @@ def test_what_is_slow_comes_before_adoption_in_every_step(judged_run, make_recor
 
 
 def test_a_machine_that_was_busy_and_refused_is_to_be_waited_for():
-    reason = "p2p_matrix: another process uses the node: pid 7 (stress of ana)"
+    reason = "p2p_matrix: another process uses the node: pid 7 (stress, user ana)"
     test = Test(name="p2p", result="fail", phase="sanity", reason=reason)
     judged = [Judged(test, Verdict.INCOMPLETE, reasons=(reason,))]
     (step,) = Analysis(None, judged, Verdict.INCOMPLETE).only_step

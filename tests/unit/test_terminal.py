@@ -206,8 +206,8 @@ def test_a_cell_that_was_slow_twice_is_not_said_to_be_slow_once(judged_run, make
     ("after", "change", "said"),
     [
         (396.5, 0, "3 control cells: gpu2->gpu0 +0.1 %, gpu0->gpu3 +0.1 %, gpu0->gpu1 +0.1 %: unchanged"),
-        (340.0, 0.141, "gpu0->gpu1 -14.1 %: all worse, so the result is inconclusive: measure again"),
-        (430.0, -0.086, "gpu0->gpu1 +8.6 %: all better alone"),
+        (340.0, 0.141, "gpu0->gpu1 -14.1 %: all slower, so the result is inconclusive: measure again"),
+        (430.0, -0.086, "gpu0->gpu1 +8.6 %: all faster alone"),
     ],
 )
 def test_control_cells_tell_a_slow_cell_from_a_slow_machine(judged_run, make_record, after, change, said):

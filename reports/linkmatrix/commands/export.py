@@ -67,9 +67,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--out", type=path_of, metavar="FILE", help="output file (default: standard output)")
     command.add_argument(
         "--nodes",
-        choices=(node_lists.GOOD, node_lists.SUSPECT),
+        choices=(node_lists.GOOD, node_lists.FLAGGED),
         help="nodes of the list: known-good (the newest run of each test case passed, and no component is flagged) or"
-        " suspect (a component is flagged); default: known-good; suspect for slurm-exclude",
+        " flagged (a component is flagged); default: known-good; flagged for slurm-exclude",
     )
     command.add_argument("--system", metavar="S:P", help="list only nodes of this system and partition")
     command.add_argument(
@@ -151,19 +151,19 @@ def node_list(options: argparse.Namespace) -> bytes | None:
 
     If no node is known good, or if no node was measured, prints a message and returns None.
     """
-    which = options.nodes or (node_lists.SUSPECT if options.format == "slurm-exclude" else node_lists.GOOD)
-    if options.format == "slurm-exclude" and which != node_lists.SUSPECT:
-        raise BadInput("--format slurm-exclude lists suspect nodes only: use --format slurm for known good nodes")
+    which = options.nodes or (node_lists.FLAGGED if options.format == "slurm-exclude" else node_lists.GOOD)
+    if options.format == "slurm-exclude" and which != node_lists.FLAGGED:
+        raise BadInput("--format slurm-exclude lists flagged nodes only: use --format slurm for known good nodes")
     facts = node_facts_of_runs(options) if options.paths or options.reference else node_facts_from_index(options)
     suspects = facts.suspects
-    if which == node_lists.SUSPECT and not (facts.any_node or suspects):
+    if which == node_lists.FLAGGED and not (facts.any_node or suspects):
         of = f" of {clean(options.system)}" if options.system else ""
         say(*facts.notices, f"no stored run{of} shows whether a node is flagged: measure first", to=sys.stderr)
         return None
     found = known_good.classify_nodes(facts.outcomes, suspects, facts.disturbed, time.time(), options.within)
     if which == node_lists.GOOD and not found.good:
         why = [f"{clean(name)} {reason}" for name, reason in found.unknown.items()]
-        why += [f"{clean(name)} is flagged" for name in found.suspect]
+        why += [f"{clean(name)} is flagged" for name in found.flagged]
         reasons = ", ".join(units.first(why, 3)) or "no node was measured alone: linkmatrix run --mode=sweep"
         say(*facts.notices, f"no node is known good: {reasons}", to=sys.stderr)
         return None

@@ -226,7 +226,7 @@ def controls(result: Result) -> str:
     changes = [f"{one['row']}->{one['column']} {100 * (one['after'] / one['before'] - 1):+.1f} %" for one in cells]
     verdict = "unchanged"
     if change := result.get("control_change", 0):
-        verdict = "all better alone" if change < 0 else "all worse, so the result is inconclusive: measure again"
+        verdict = "all faster alone" if change < 0 else "all slower, so the result is inconclusive: measure again"
     return f"{counted(len(cells), 'control cell')}: {', '.join(changes)}: {verdict}"
 
 

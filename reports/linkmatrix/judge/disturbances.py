@@ -160,14 +160,14 @@ def process_names(others: Others, one: Mapping[str, Any]) -> list[str]:
 
 
 def process_name(process: Process) -> str:
-    """The name of a process: "pid 2983 (hog of bob)".
+    """The name of a process: "pid 2983 (hog, user bob)".
 
     UNNAMED for pid 0, which a driver reports for a process that the driver cannot identify.
     """
     name, user = process.get("name"), process.get("user")
     if not process["pid"] and not name:
         return UNNAMED
-    words = " ".join(word for word in (name or "unnamed", f"of {user}" if user else "") if word)
+    words = f"{name or 'unnamed'}, user {user}" if user else name or "unnamed"
     return f"pid {process['pid']} ({words})"
 
 
@@ -195,7 +195,7 @@ def others_entries(record: Mapping[str, Any]) -> Iterator[Others]:
 
 
 def ignored(record: Mapping[str, Any]) -> list[str]:
-    """The processes that --ignore-processes excluded, without duplicates: "pid 12 (dcgm of root)"."""
+    """The processes that --ignore-processes excluded, without duplicates: "pid 12 (dcgm, user root)"."""
     return list(
         dict.fromkeys(process_name(one) for others in others_entries(record) for one in others.get("ignored") or ())
     )

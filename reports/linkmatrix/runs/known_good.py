@@ -237,13 +237,13 @@ AHEAD = "has a start time in the future: its age is unknown"
 
 
 class NodeClasses(NamedTuple):
-    """The known good nodes, the flagged nodes (`suspect`) and the other nodes (`unknown`).
+    """The known good nodes, the flagged nodes (`flagged`) and the other nodes (`unknown`).
 
-    suspect, unknown: {node: reason}.
+    flagged, unknown: {node: reason}.
     """
 
     good: list[str]
-    suspect: dict[str, str]
+    flagged: dict[str, str]
     unknown: dict[str, str]
 
 
@@ -259,17 +259,17 @@ def classify_nodes(
     node_outcomes: dict[str, list[Outcome]] = {}
     for one in outcomes:
         node_outcomes.setdefault(short(one.node), []).append(one)
-    suspect = {short(one.node): one.reason for one in reversed(list(suspects))}
+    flagged = {short(one.node): one.reason for one in reversed(list(suspects))}
     good, unknown = [], {}
     for node, found in node_outcomes.items():
-        if node in suspect:
+        if node in flagged:
             continue
         reason = disturbed.get(node) or reason_not_good(found, now, days)
         if reason:
             unknown[node] = reason
         else:
             good.append(node)
-    return NodeClasses(sorted(good), dict(sorted(suspect.items())), dict(sorted(unknown.items())))
+    return NodeClasses(sorted(good), dict(sorted(flagged.items())), dict(sorted(unknown.items())))
 
 
 def reason_not_good(outcomes: Iterable[Outcome], now: float, days: int) -> str:

@@ -30,7 +30,7 @@ class Node:
     * tested: the oldest of its newest complete results, over the test cases of the suite; None if a test case has no
       complete result
     * tried: start of the last single-node test, whatever its result; None if there was none
-    * suspect: a sentence if the node is flagged; otherwise ""
+    * flagged: a sentence if the node is flagged; otherwise ""
     * changed: a sentence if the node changed since its last complete measurement; otherwise ""
     * away: the reason why the node accepts no jobs; "" if it accepts jobs
     * leaf: its leaf switch
@@ -40,7 +40,7 @@ class Node:
     name: str
     tested: float | None = None
     tried: float | None = None
-    suspect: str = ""
+    flagged: str = ""
     changed: str = ""
     away: str = ""
     leaf: str = ""
@@ -60,7 +60,7 @@ class Node:
     @property
     def urgent_reason(self) -> str:
         """Why the node is in the queue "urgent": flagged, changed or incompletely measured; "" without a reason."""
-        return self.suspect or self.changed or self.interruption
+        return self.flagged or self.changed or self.interruption
 
 
 @dataclass(frozen=True)
@@ -145,8 +145,8 @@ def urgency(node: Node) -> tuple[bool, bool, float]:
     In each group, the node with the oldest measurement is first. Among incompletely measured nodes, a node that was
     never measured completely is last, because a complete measurement may be impossible.
     """
-    if node.suspect or node.changed:
-        return not node.suspect, not node.changed, node.since
+    if node.flagged or node.changed:
+        return not node.flagged, not node.changed, node.since
     return True, True, float("inf") if node.tested is None else node.tested
 
 

@@ -320,7 +320,7 @@ def disturbances(record: Mapping[str, Any], result: Result) -> Iterator[tuple[Ma
     """Yields (disturbance, names of its processes, sentence) for each disturbance of a result.
 
     Processes that occupied memory before the run are included.
-    Example: ({"node": "n1", …}, ["pid 6129 (hog of root)"], "pid 6129 (hog of root) had a context on gpu1").
+    Example: ({"node": "n1", …}, ["pid 6129 (hog, user root)"], "pid 6129 (hog, user root) had a context on gpu1").
     """
     for holder in (record, result):
         others = holder.get("others") or {}

@@ -12,7 +12,7 @@ from ..errors import clean
 from ..record import units
 from ..runs.known_good import NodeClasses
 
-GOOD, SUSPECT = "known-good", "suspect"
+GOOD, FLAGGED = "known-good", "flagged"
 NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 MAX_REASON = 100  # characters of a reason in a scheduler's command
 MAX_UNKNOWN = 50  # named nodes with unknown state
@@ -72,14 +72,14 @@ def lines(form: str, which: str, found: NodeClasses, sentences: Sequence[str], c
     """Yields the lines of a list.
 
     form: a key of FORMATS.
-    which: GOOD or SUSPECT.
+    which: GOOD or FLAGGED.
     sentences: about the flags, for comments.
     """
     scheduler = FORMATS[form]
     condition = f"{clean_runs} clean runs of the same test case, link class and path"
     yield f"# a flag stays until {condition}; nothing was changed on the cluster"
     yield from (f"# {clean(one)}" for one in sentences)
-    wanted = found.good if which == GOOD else list(found.suspect)
+    wanted = found.good if which == GOOD else list(found.flagged)
     names = sorted(name for name in wanted if NODE.fullmatch(name))
     others = sorted(set(wanted) - set(names))
     by_hand = "add the node yourself" if which == GOOD else "exclude the node yourself"
@@ -107,7 +107,7 @@ def commands(scheduler: Scheduler, names: Sequence[str], found: NodeClasses) -> 
     yield "# To keep jobs off these nodes, copy the commands that you want. The first command shows drained nodes:"
     yield f"#   {joined(scheduler.status(names))}"
     for name in names:
-        reason = "linkmatrix: " + printable(found.suspect[name])[:MAX_REASON]
+        reason = "linkmatrix: " + printable(found.flagged[name])[:MAX_REASON]
         yield f"#   {joined(scheduler.drain(name, reason))}"
     yield from (f"#   {joined(scheduler.resume(name))}   # when it is repaired" for name in names)
 

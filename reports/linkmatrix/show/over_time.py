@@ -167,7 +167,7 @@ def part_lines(ledger: Ledger, key: Key, notes: Sequence[Note], by_place: bool) 
     if one.oldest and one.newest:
         (scope, clean), when = one.scopes[0], one.oldest.since[:16].replace("T", " ")
         runs = units.counted(clean, "clean run")
-        yield f"  flagged since {when}, {runs} of {scope} since the newest flag: {one.newest.reason}"
+        yield f"  flagged since {when}: {one.newest.reason}; {runs} of {scope} after the newest flag"
     result = swap_result(ledger, one)
     if result:
         yield f"  {swap_sentence(result, one.last.kind)}"
