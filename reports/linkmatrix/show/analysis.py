@@ -60,7 +60,7 @@ class Analysis:
 
     run: the stored run; None if only the tests are known.
     judged: the tests of the run.
-    verdict: the verdict of the run; default: the worst verdict of its tests. If something is missing, such as a test,
+    verdict: the verdict of the run. The default is the worst verdict of its tests. If a test is missing, for example,
     the command passes a worse verdict.
     """
 
@@ -103,7 +103,7 @@ class Analysis:
 
     @cached_property
     def places(self) -> words.Places:
-        """The names of partitions and nodes. Outputs contain these names if the run has several."""
+        """Names the tests of this run by partition and node; see `words.Places`."""
         return words.Places.of(self.judged)
 
     @property
@@ -135,15 +135,14 @@ class Analysis:
 
     @cached_property
     def skipped(self) -> list[Judged]:
-        """The skipped tests, if nothing else prevents a PASS; see `words.skipped_tests`."""
+        """The skipped tests of a run whose other tests are PASS or WARN; see `words.skipped_tests`."""
         return words.skipped_tests(self.judged) if self.verdict is Verdict.NOT_JUDGED else []
 
     @property
     def begins_with_assessment(self) -> bool:
-        """Whether outputs print the assessment before the findings.
+        """Whether outputs print the sentences of `assessment` before the findings.
 
-        True if only references are missing, and no finding needs a step before references are adopted.
-        See `assessment`.
+        True if only references are missing, and no finding must be fixed before references are adopted.
         """
         return self.wants_references and not any(one.topic in BEFORE_ASSESSMENT for one in self.findings)
 
@@ -196,12 +195,12 @@ class Analysis:
         return list(dict.fromkeys([*([SIMULATED] if self.simulated else []), *lines]))
 
     def with_all_testcases(self, step: str) -> str:
-        """The step that adopts references. With references for some test cases: the step for all test cases."""
+        """The step. If some cells already have references, the step adopts references for all test cases."""
         is_partial = self.verdict is Verdict.NOT_JUDGED and any(matrix.compared for _, _, matrix in self.matrices)
         return step.replace(BASELINE, words.ALL_REFERENCES) if is_partial else step
 
     def is_failed_by_data(self, found: Iterable[ShownFinding]) -> bool:
-        """Whether wrong data caused the failure. The output of the programs then explains nothing more."""
+        """Whether data was wrong and all programs ran to their end. Their output then contains no other cause."""
         results = [one.test.record["result"] if one.test.record is not None else "" for one in self.judged]
         return set(results) <= {"PASS", "FAIL"} and any(one.topic in WRONG_BITS for one in found)
 
@@ -229,7 +228,7 @@ class Analysis:
 
     @property
     def all_steps(self) -> list[str]:
-        """The steps of the findings, then the step of the verdict. A more general step of the verdict is left out."""
+        """The steps of the findings, then the step of the verdict if this step adds information."""
         of_verdict = [line.removeprefix("Next step: ") for line in self.next_step]
         is_general = self.verdict in (Verdict.INCOMPLETE, Verdict.NOT_JUDGED)
         return self.steps if self.steps and is_general else list(dict.fromkeys([*self.steps, *of_verdict]))
@@ -294,7 +293,7 @@ class Analysis:
 
     @property
     def commands(self) -> list[str]:
-        """The next experiments for the first findings. Unless the run is PASS: also commands that repeat tests."""
+        """The next experiments for the first findings. If the run is not PASS, commands that repeat tests follow."""
         found = list(dict.fromkeys(one.command for one in self.findings if one.command))[:MAX_WITH_EVIDENCE]
         repeats = self.verdict is not Verdict.PASS and not self.are_imports
         return list(dict.fromkeys([*found, *(self.repeat()[:MAX_COMMANDS] if repeats else [])]))
@@ -302,7 +301,8 @@ class Analysis:
     def repeat(self) -> list[str]:
         """The commands that repeat the tests that are DISTURBED or worse, the worst first; one command per partition.
 
-        Without these commands: the commands that repeat the whole run. If no matrix has a cell: MEASURE.
+        If no test can be repeated alone, the commands repeat the whole run. If no matrix has a cell, the only command
+        is MEASURE.
         """
         if all(one.matrices and not any(any(of.counts.values()) for _, of in one.matrices) for one in self.judged):
             return [MEASURE]

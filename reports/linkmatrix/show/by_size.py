@@ -1,4 +1,4 @@
-"""Tables of messages between ranks. A table contains all tests of a run, with a line per size."""
+"""Tables of messages between ranks. A table has a line per size, and contains all tests of a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Value(NamedTuple):
     """A value of the table.
 
     text: the value, or the reason why there is no value.
-    verdict: of the test in this size; None for a value that is not judged.
+    verdict: the verdict of the test for this size; None for a value that is not judged.
     number: None if nothing was measured.
     """
 
@@ -57,7 +57,7 @@ class Table:
 
 
 def tables(judged: Iterable[Judged]) -> list[Table]:
-    """A table per quantity: half round trips, bandwidths, sums of both directions, and message rates."""
+    """One table per quantity: half round trips, bandwidths, sums of both directions, and message rates."""
     found: dict[str, Table] = {}
     for one in judged:
         for sweep in groups_by_size(one):
@@ -94,14 +94,14 @@ def add_columns(sweep: Sweep, found: dict[str, Table]) -> None:
 
 
 def unique_head(head: tuple[str, ...], found: dict[str, Table], title: str) -> tuple[str, ...]:
-    """The heads of a new column. If another column of the table has the same heads, a number is added."""
+    """The heading of a new column. If another column of the table has the same heading, a number is added."""
     taken = found[title].columns if title in found else {}
     numbered = (head if number == 1 else (*head[:-1], f"{head[-1]} ({number})".strip()) for number in range(1, 10**6))
     return next(one for one in numbered if one not in taken)
 
 
 def value_of(one: Judged, result: Result, matrix: MatrixVerdict, name: str) -> Value:
-    """The median of a link class in a size, or the statuses of its cells if there is no value."""
+    """The median of a link class for one size. Without a value: the statuses of the cells."""
     verdict, summary = one.matrix_verdict(matrix), matrix.matrix.classes.get(name)
     if summary is None:
         statuses = grids.distinct_values(result["status"]) - {"ok", "not-applicable"}
@@ -110,7 +110,7 @@ def value_of(one: Judged, result: Result, matrix: MatrixVerdict, name: str) -> V
 
 
 def rate_of(result: Result) -> Value:
-    """The median message rate in a size. It is not judged, because it follows from the bandwidth."""
+    """The median message rate for one size. The rate is not judged, because it follows from the bandwidth."""
     (summary, *_) = from_result(result, RATE).classes.values() or [None]
     if summary is None:
         return Value("-", None)

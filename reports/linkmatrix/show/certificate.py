@@ -1,6 +1,6 @@
 """A certificate: the verdict on a run of a bundle, as a page to sign.
 
-The references of the bundle are the agreed terms, from the commit of the references on.
+The references of the bundle are the agreed terms. The terms apply from the commit of the references on.
 
 The verdict of a run is INCOMPLETE if one of these is true:
 
@@ -32,7 +32,7 @@ SUBJECT = "this run"
 
 
 class Certificate(NamedTuple):
-    """A certificate. page: HTML. reasons: why its verdict is worse than the verdict of the tests."""
+    """A certificate. page: HTML. reasons: why the certificate has a worse verdict than the tests."""
 
     page: str
     analysis: Analysis
@@ -173,9 +173,9 @@ def distinct(texts: Iterable[str], separator: str = "; ") -> str:
 
 
 def attempt_rows(bundle: Bundle, judged_runs: Sequence[list[Judged]]) -> Iterator[tuple[str, str, str, str]]:
-    """Yields (start, subject, verdict, reasons) of each attempt: a run, a test that ReFrame repeated, or a lost report.
+    """Yields (start, subject, verdict, reasons) of each run, each repeated test, and each lost report.
 
-    subject: SUBJECT, "run", "no report", or the name of the repeated test.
+    subject: SUBJECT for the run of the certificate, "run" for other runs, the name of a repeated test, or "no report".
     """
     for run, judged in zip(bundle.runs, judged_runs, strict=True):
         counted = decide_attempts(judged)[0]

@@ -46,10 +46,10 @@ Series = dict[tuple[str, ...], list[tuple[int, float]]]  # {heads of a column: [
 class Line(NamedTuple):
     """A line of a chart.
 
-    panel: name of the small chart that contains the line. Only used if there are many lines.
+    panel: name of the small chart that contains the line. Used only if there are more than MAX_LINES lines.
     points: (position on the axis, value) in rising order.
     spread: (lowest, highest) cell of each point.
-    band: references.
+    band: (position on the axis, reference with its limits).
     style: line style of matplotlib.
     """
 
@@ -83,7 +83,7 @@ def draw_curves(
 
 
 def draw_sizes(table: Table, others: Table | None, title: str) -> dict[str, bytes]:
-    """Draws a chart of messages: {"png": content, "svg": content}. others: a table whose lines are dashed."""
+    """Draws a table of messages: {"png": content, "svg": content}. others: a second table, drawn with dashed lines."""
     lines = []
     for (ranks, *head), points in column_points(table).items():
         band = [(size, one) for size, one in table.bands.get((ranks, *head), ()) if size > 0]
@@ -185,7 +185,7 @@ def line_style(number: int) -> tuple[str, str]:
 
 
 def draw_band(axes: Axes, found: Sequence[tuple[int, Band]], colour: str, label: str) -> None:
-    """Draws the references of a line: a dashed line in the colour of the line, and a grey band of tolerances."""
+    """Draws the references of a line as a dashed line in the same colour, and the tolerances as a grey band."""
     places = [place for place, _ in found]
     low, value, high = zip(*(band for _, band in found), strict=True)
     if len(places) == 1:
@@ -211,7 +211,7 @@ def add_title(figure: Figure, text: str) -> None:
 
 
 def column_points(table: Table) -> Series:
-    """{heads: [(size, value)]} of the columns of a table. Columns without values and sizes of 0 are left out."""
+    """{heading: [(size, value)]} of each column of a table. Size 0 and columns without values are left out."""
     found = {
         head: [(size, value.number) for size, value in sorted(values.items()) if size > 0 and value.number]
         for head, values in table.columns.items()
@@ -236,10 +236,10 @@ class Point(NamedTuple):
 class ScalingChart(NamedTuple):
     """A chart of how a simulation scales with the number of devices.
 
-    value: returns the drawn value of a point.
-    ideal: returns the value of a simulation without losses. Arguments: the point with the fewest devices, and a factor.
-    The factor is the number of devices divided by the number of devices of this point; for times in weak scaling, the
-    inverse.
+    value: function of a point. Returns the value to draw.
+    ideal: function of (point with the fewest devices, factor). Returns the value of a simulation without losses.
+    The factor is the number of devices, divided by the number of devices of the point. For times in weak scaling, the
+    factor is the inverse.
     """
 
     title: str

@@ -168,7 +168,7 @@ def cells_of(result: Result, matrix: MatrixVerdict, name: str) -> list[Cell]:
 
 
 def groups(one: Judged) -> list[Collective | tuple[Result, MatrixVerdict]]:
-    """The items of a test: one per matrix. All sizes of a collective are one item, at the position of the first."""
+    """One item per matrix or collective of a test. A collective is at the position of its first size."""
     collectives: dict[str, list[tuple[Result, MatrixVerdict]]] = {}
     for result, matrix in one.matrices:
         if is_collective(result):
@@ -204,7 +204,7 @@ class Sweep(Collective):
 
 
 def groups_by_size(one: Judged) -> list[Collective | tuple[Result, MatrixVerdict]]:
-    """The items of `groups`, except that all sizes of a sweep of messages are one item."""
+    """The items of `groups`. All sizes of a sweep of messages are merged into one item."""
     found: list[Collective | tuple[Result, MatrixVerdict]] = []
     swept: dict[tuple[str, ...], list[tuple[Result, MatrixVerdict]]] = {}
     for shown in groups(one):
@@ -256,7 +256,7 @@ def pairs_per_cell(one: Judged, result: Result) -> int:
 
 @dataclass(frozen=True)
 class Curve:
-    """The results of a test case that differ only in `axis`, in rising order. axis: a key of `charts.AXES`."""
+    """Results of a test case that differ only in the field `axis`, in rising order. axis: a key of `charts.AXES`."""
 
     testcase: str
     axis: str
@@ -269,7 +269,7 @@ class Curve:
 
     @property
     def is_point_to_point(self) -> bool:
-        """Whether the curve shows messages between two ranks. All these curves of a run share a chart."""
+        """Whether the curve shows messages between two ranks. All curves of messages share one chart."""
         result = self.results[0]
         return self.axis == "size_bytes" and result["engine"] == "mpi" and not is_collective(result)
 
@@ -314,5 +314,5 @@ def curves_of(record: dict[str, Any]) -> list[Curve]:
 
 
 def results_on_curves(record: dict[str, Any]) -> list[Result]:
-    """The results that are shown only as points of a curve. The last result of each curve is also shown as a matrix."""
+    """The results to show only as points of a curve: all results of each curve except the last."""
     return [result for curve in curves_of(record) for result in curve.results[:-1]]

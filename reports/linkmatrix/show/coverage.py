@@ -29,7 +29,7 @@ def render(covered: Coverage, days: Sequence[Day], within: int) -> str:
     """Renders the HTML page.
 
     days: from `ages_by_day`.
-    within: number of days for which a measured pair counts as covered.
+    within: a pair counts as covered if its last measurement is at most this number of days old.
     """
     from ..runs.coverage import age
 
@@ -70,7 +70,7 @@ def counted_by_age(ages: Iterable[int | None]) -> list[tuple[str, int]]:
 
 
 def age_chart(days: Sequence[Day]) -> bytes:
-    """A chart as PNG: for each day, the number of days since the least recently measured node was measured."""
+    """A chart as PNG: the greatest age of a node, by day. The age is the number of days since its last measurement."""
     with picture_style():
         figure = Figure(figsize=TIME_SIZE, facecolor="white", layout="constrained")
         axes = figure.add_subplot()

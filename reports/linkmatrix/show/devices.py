@@ -33,7 +33,7 @@ def aligned_rows(rows: Sequence[Row]) -> Iterator[str]:
 def adapter_lines(records: Iterable[Record], width: int) -> Iterator[str]:
     """Yields a table per group of nodes with equal adapters.
 
-    If a table is wider than `width`: a line per adapter instead.
+    A table that is wider than `width` is replaced by one line per adapter.
     """
     records = list(records)
     node_rows: dict[str, tuple[Row, ...]] = {}
@@ -142,7 +142,7 @@ def state_of(device: Record) -> dict[str, str]:
 def device_table(record: Record, marked: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """The values for the page's template about devices.
 
-    Many devices are folded. Devices that differ from other devices are listed.
+    If a record has many devices, the page folds their table, and lists the devices that differ from most devices.
     marked: {device: texts of its marks}, see `machine.marked_devices`.
     """
     devices = record["devices"]
@@ -177,7 +177,7 @@ def facts_of(device: Record) -> dict[str, str]:
 
 
 def usual_facts(devices: Sequence[Record]) -> dict[str, str]:
-    """{name: fact of more than half of the devices}. A fact that all devices have is left out."""
+    """{name: fact that more than half of the devices share}. Facts that all devices share are left out."""
     counts: dict[str, Counter[str]] = {}
     for device in devices:
         for name, fact in facts_of(device).items():

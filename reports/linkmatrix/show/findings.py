@@ -177,7 +177,7 @@ def test_findings(one: Judged, diagnose: Diagnose) -> Iterator[ShownFinding]:
 
 
 def fact_findings(one: Judged, result: Result | None, testcase: str) -> Iterator[ShownFinding]:
-    """Yields the facts about `result` as findings. None: the facts about the whole record."""
+    """Yields the facts about `result` as findings. If `result` is None: the facts about the whole record."""
     for fact in words.facts_of(one, result):
         yield ShownFinding(fact.verdict, fact.topic or "noted", fact.sentence, fact.component, (testcase,))
 
@@ -227,7 +227,7 @@ def matrix_findings(one: Judged, result: Result, matrix: MatrixVerdict, diagnose
 
 
 def disturbance_findings(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[ShownFinding]:
-    """Yields a finding per process that disturbed a test case, if the test case is NOT JUDGED or worse."""
+    """Yields a finding per process that disturbed a test case. Yields nothing for a test case with PASS or WARN."""
     verdict, testcases = one.matrix_verdict(matrix), (result["testcase"],)
     if verdict < Verdict.NOT_JUDGED:
         return
@@ -241,7 +241,7 @@ def disturbance_findings(one: Judged, result: Result, matrix: MatrixVerdict) -> 
 
 
 def is_reproduced_alone(result: Result, component: str) -> bool:
-    """Whether a component was slow again when measured alone, and nothing disturbed or throttled this measurement."""
+    """Whether a component was slow again when remeasured alone, without disturbance or throttling."""
     if (
         has_matchings(result)
         or result.get("throttled")
@@ -269,7 +269,7 @@ def finding_topic(finding: Finding, one: Judged, result: Result) -> str:
 
 
 def worst_cell_finding(result: Result, matrix: MatrixVerdict) -> Iterator[ShownFinding]:
-    """Yields the finding of the worst cell. DISTURBED cells and cells of RULE_TOPICS do not count."""
+    """Yields the finding of the worst cell. Ignores DISTURBED cells and cells that a rule of RULE_TOPICS judged."""
     testcases = (result["testcase"],)
     if not any(matrix.counts.values()):
         yield ShownFinding(
@@ -288,7 +288,7 @@ def worst_cell_finding(result: Result, matrix: MatrixVerdict) -> Iterator[ShownF
 
 
 def missing_cell_finding(result: Result, matrix: MatrixVerdict) -> Iterator[ShownFinding]:
-    """Yields the finding of a cell without a value, if all other findings of the matrix are about slow cells."""
+    """Yields a finding about a cell without a value, and the number of further INCOMPLETE cells."""
     for pair in cells_with_rule(matrix, "not measured", last="not-run")[:1]:
         cell = matrix.cells[pair]
         text = cell.reason + other_incomplete_clause(matrix)
@@ -303,7 +303,7 @@ def other_incomplete_clause(matrix: MatrixVerdict) -> str:
 
 
 def cells_with_rule(matrix: MatrixVerdict, rule: str, last: str = "") -> list[Pair]:
-    """The cells that have their verdict from this rule of `judge.rules`; [] if the cells are in a file.
+    """The cells that the rule `rule` of `judge.rules` decided; [] if the cells are in a file.
 
     last: cells with this status come last.
     """

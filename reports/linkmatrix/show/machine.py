@@ -45,7 +45,7 @@ class Adapter(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The components behind a PCIe switch. If the switch is unknown: the components of a NUMA node."""
+    """The components behind a PCIe switch, or the components of a NUMA node whose switch is unknown."""
 
     devices: tuple[str, ...]
     adapters: tuple[Adapter, ...]
@@ -70,7 +70,7 @@ class Socket(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A node. left_out: number of adapters that are not drawn."""
+    """A node in the drawing. left_out: number of adapters that are not drawn."""
 
     name: str
     sockets: tuple[Socket, ...]
@@ -178,7 +178,7 @@ def connected_sets(pairs: Iterable[tuple[Any, Any]]) -> list[list[Any]]:
 
 
 def node_of(record: Record, node: str, devices: Sequence[Record], classes: Mapping[Pair, str]) -> Node:
-    """A node with its devices and adapters. If adapters do not fit, adapters near a device are preferred."""
+    """A node with its devices and up to MAX_ADAPTERS adapters. Adapters near a device are preferred."""
     host = record["host"]["name"]
     ports = [port for port in record.get("adapters", []) if port["place"].get("node", host) == node]
     every = {port["name"]: port for port in ports}
@@ -212,7 +212,7 @@ def node_of(record: Record, node: str, devices: Sequence[Record], classes: Mappi
 
 
 def make_group(members: Sequence[Member], adapters: Mapping[str, Adapter], switch: bool) -> Group:
-    """Makes a group, with its devices in the order of their numbers. switch: whether it is behind a PCIe switch."""
+    """Makes a group. Its devices are in the order of their numbers. switch: whether its members share a PCIe switch."""
     devices = sorted((label for kind, label in members if kind == "device"), key=lambda label: (len(label), label))
     return Group(tuple(devices), tuple(adapters[one] for kind, one in members if kind == "adapter"), switch)
 

@@ -194,7 +194,7 @@ class Canvas:
         return whole if len(whole) * SMALL + TEXT_MARGIN <= room else f"{glyph}switch", style
 
     def boxes_of(self, node: Node, group: Group) -> tuple[list[Box], list[Box]]:
-        """(boxes of the devices, boxes of the adapters) of a group."""
+        """Returns (boxes of the devices, boxes of the adapters) of a group."""
         devices, adapters = [], []
         for label in group.devices:
             glyph, style, word = self.mark_style("device", label)
@@ -231,7 +231,7 @@ class Canvas:
         return self.shapes, max(row_width(row, self.column) for row in self.rows), y - GAP + MARGIN
 
     def draw_row(self, row: Sequence[Node], y: int) -> int:
-        """Draws the nodes of a row. Several nodes have the network above them. Returns the y below the row."""
+        """Draws the nodes of a row, and the network above several nodes. Returns the y below the row."""
         several = len(self.machine.nodes) > 1
         if several:
             self.shapes.append(self.rectangle("bar net", MARGIN, y, row_width(row, self.column) - 2 * MARGIN, BAR))
@@ -326,7 +326,7 @@ class Canvas:
             self.text("middle small", middle, y + 29, box.text)
 
     def draw_arc(self, ends: tuple[str, str], name: str, number: int) -> None:
-        """Draws a link between two devices. A marked direction has an arrow at its destination. number: of the arc."""
+        """Draws a link between two devices as an arc. A marked direction has an arrow. number: the index of the arc."""
         (x, y), (other_x, other_y) = (self.devices[label] for label in ends)
         high = min(MAX_ARC, ARC + STEP * abs(other_x - x) // self.column)
         top = min(y, other_y) - high * 4 // 3 + PAD  # y of the control points: the curve reaches 3/4 of this height

@@ -40,7 +40,7 @@ Scale = tuple[float, float]
 
 
 class Band(NamedTuple):
-    """A reference and its limits, in the unit of its curve. Without a tolerance, the limit equals the value."""
+    """A reference with its lower and upper limit. A limit without a tolerance equals the value of the reference."""
 
     low: float
     value: float
@@ -73,7 +73,7 @@ def method_line(result: Result) -> str:
 
 
 def sampled(*results: Result) -> str:
-    """The number of samples of results: "7 samples per cell". If the matrices are in files: the names of the files."""
+    """The number of samples: "7 samples per cell". For matrices in files: the names of the files."""
     matrices = [from_result(result) for result in results]
     files = [matrix.external.name for matrix in matrices if matrix.external is not None]
     if files:
@@ -125,10 +125,10 @@ def typical_lines(judged: Iterable[Judged]) -> dict[str, list[str]]:
 
 
 def local_copy_lines(result: Result, matrix: MatrixVerdict) -> list[str]:
-    """Lines that compare the bandwidth between devices with the copy inside a device; [] unless both were measured.
+    """Lines that compare bandwidths between devices with the copy inside a device; [] if one of them is missing.
 
-    Some programs count the bytes of a copy inside a device twice, as read and as written. Each line therefore has two
-    shares. The second share uses the doubled count.
+    Each line has two percentages. The second percentage counts the bytes of the copy inside a device twice, as read and
+    as written.
     """
     classes = matrix.matrix.classes
     inside = classes.get("LOCAL")
@@ -200,7 +200,7 @@ def finding_lines(analysis: Analysis, one: Judged, result: Result, matrix: Matri
 
 
 def finding_sentences(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
-    """The sentences of the diagnosis. Sentences about disturbances are left out, because the cells contain them."""
+    """The sentences of the diagnosis, without sentences about disturbances, which the lines of cells contain."""
     disturbed = matrix.disturbed_sentences()
     return [text for text in analysis.diagnosis(one, result, matrix).marked_sentences if text not in disturbed]
 
@@ -282,7 +282,7 @@ def bands(points: Iterable[tuple[int, MatrixVerdict]]) -> Bands:
 
 
 def band_of(matrix: MatrixVerdict, name: str) -> Band | None:
-    """The band of the references of a link class; None without references."""
+    """The reference of a link class and its limits; None without references."""
     judged = matrix.whole
     if judged is None or matrix.problem:
         return None

@@ -43,8 +43,8 @@ class Entry:
     """A test case of a node, with its worst cell.
 
     pair, value: the worst cell, and its value in `unit`.
-    worse: the fraction by which the cell is worse than the median of this cell over all nodes; negative: better. None
-    if no other node has the cell.
+    worse: the fraction by which the cell is worse than the median of the same cell over all nodes. A negative fraction
+    means that the cell is better. None if no other node has the cell.
     reason: why nothing was measured; "" if the cell has a value.
     """
 
@@ -99,7 +99,7 @@ def key_of(one: Judged, result: Result, matrix: MatrixVerdict) -> Key:
 def worst_cells(measured: list[Measured]) -> dict[int, dict[str, Any]]:
     """{index of a matrix: its worst cell}. A worst cell is {"source", "destination", "value", "worse"}, see `Entry`.
 
-    If no other node has the cells of a matrix, its worst cell is the cell with the worst value.
+    If no other node has the same cells, the worst cell of a matrix is the cell with the worst value.
     """
     import pandas  # slow to load, and unused for one node
 
@@ -185,10 +185,10 @@ def newest(cells: pandas.DataFrame) -> pandas.DataFrame:
 def compared_hosts(positions: pandas.DataFrame, unit: str) -> tuple[pandas.DataFrame, pandas.DataFrame, float]:
     """(hosts, positions, limit) of the newest values of a test case.
 
-    positions (argument): from `newest`, with the additional column floor: the smallest limit.
-    hosts: columns started, value, off, worst, positions and outliers; hosts with outliers come first.
-    positions (result): has two more columns, off and outlier. off is the deviation from the median of the position over
-    all hosts (negative: worse).
+    positions (argument): from `newest`, with the additional column `floor`, which contains the smallest limit.
+    hosts: columns started, value, off, worst, positions and outliers. Hosts with outliers come first.
+    positions (result): the argument with two more columns, `off` and `outlier`. `off` is the deviation from the median
+    of the position over all hosts. A negative deviation is worse.
     limit: the largest deviation that is not an outlier, as a fraction.
     """
     sign = -1.0 if unit == "us" else 1.0

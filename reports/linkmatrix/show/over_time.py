@@ -31,7 +31,7 @@ MIN_RUNS = 6  # for changes of level
 
 
 class Point(NamedTuple):
-    """A value of a series. The fields are the columns of `runs.series.frame` with the same names."""
+    """A value of a series. Each field is the column of `runs.series.frame` with the same name."""
 
     started: str
     value: float
@@ -46,25 +46,25 @@ def points_of(series: "pandas.DataFrame") -> list[Point]:
 
 
 def changed(points: Sequence[Point]) -> list[tuple[int, str]]:
-    """(index, text) of each point with recorded changes since the point before: "driver 580.1 -> 590.2"."""
+    """[(index of a point, recorded changes since the previous point)]. Example: (3, "driver 580.1 -> 590.2")."""
     found = [(at, text) for at in range(1, len(points)) if (text := recorded_changes(points[at - 1], points[at]))]
     hosts = sum(points[at - 1].host != points[at].host for at in range(1, len(points)))
     return found if len(found) <= MAX_CHANGES or not hosts else []
 
 
 def changes(points: Sequence[Point]) -> list[Change]:
-    """The steps in a series: points from which the values stay higher or lower."""
+    """The changes of level in a series. After a change, the values stay higher or lower."""
     return changes_of(tuple(point.value for point in points))
 
 
 @cache
 def changes_of(values: tuple[float, ...]) -> list[Change]:
-    """Finds the steps in a series of values. The result is cached, because the search takes 0.1 s."""
+    """Finds the changes of level in a series. The result is cached, because the search takes 0.1 s."""
     return change_points(values)
 
 
 def worst_change(points: Sequence[Point], unit: str) -> float:
-    """The largest change of level for the worse, as a positive fraction; 0 without a change."""
+    """The largest change to a worse level, as a positive fraction; 0 without such a change."""
     found = (change.after / change.before - 1 for change in changes(points))
     return max([0.0, *(one if unit == "us" else -one for one in found)])
 
@@ -130,7 +130,7 @@ UNNAMED = "records do not identify the component, so a swap is not detected"
 
 
 def part_history(found: Iterable[RunFlags], text: str, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:
-    """Lines about a component; [] if no run contains it. text: its serial number or UUID."""
+    """Lines about a component; [] if no run contains the component. text: its serial number or UUID."""
     every = list(found)
     ledger = read_runs(every, clean_runs, notes)
     wanted = [one for run in every for one in run.seen.values() if is_component(one, text)]
@@ -153,7 +153,7 @@ def slot_history(found: Iterable[RunFlags], wanted: Slot, clean_runs: int, notes
 
 
 def part_lines(ledger: Ledger, key: Key, notes: Sequence[Note], by_place: bool) -> Iterator[str]:
-    """Yields the lines about a component or slot: heading, stays, notes and moves by time, flag, and result of a swap.
+    """Yields lines about a component or slot: heading, stays, notes and moves in order of time, flag, result of a swap.
 
     by_place: whether `key` is a slot.
     """

@@ -49,7 +49,7 @@ BACKENDS = {
 class Section(NamedTuple):
     """A matrix or a collective on the page.
 
-    anchor: the target of links to the section. CURVES if the matrix is shown only as a point of a curve.
+    anchor: the target of links to the section. For a matrix that is only a point of a curve, the anchor is CURVES.
     """
 
     anchor: str
@@ -62,8 +62,8 @@ def render(analysis: Analysis, picture: Picture, curves: Sequence[tuple[str, byt
     """Renders the page of a run.
 
     picture: a function that draws a map of a matrix that is too large for a table.
-    curves: (caption, PNG) of test cases with several sizes. The page has no separate matrix for each size of a curve:
-    it shows the matrix of the last size.
+    curves: (caption, PNG) of test cases with several sizes. For such a test case, the page shows only the matrix of the
+    last size.
     """
     judged = analysis.judged
     assert analysis.run is not None
@@ -163,7 +163,7 @@ def problems(analysis: Analysis) -> list[dict[str, Any]]:
 
 
 def section_title(one: Judged, result: Result, several_nodes: bool) -> str:
-    """The title of a matrix: "n17: device_local_copy, 1 MiB". A single node is left out, and so is a single size."""
+    """The title of a matrix: "n17: device_local_copy, 1 MiB". A single node and a single size are left out."""
     node = words.node_of(one) if several_nodes else ""
     several = sum(other["testcase"] == result["testcase"] for other, _ in one.matrices) > 1
     size = f", {units.size(result['size_bytes'])}" if several else ""
@@ -224,7 +224,7 @@ def shown_entry(entry: nodes.Entry | None) -> dict[str, str]:
 def overview(judged: list[Judged], sections: Sequence[Section], with_nodes: bool = True) -> list[dict[str, Any]]:
     """The rows of the overview, the worst first: a row per link class of a matrix, and a row per test without a matrix.
 
-    with_nodes: whether to include tests of a single node. False if the page has a table of nodes.
+    with_nodes: whether to include tests of a single node. A page with a table of nodes excludes these tests.
     """
     rows: list[dict[str, Any]] = []
     for anchor, one, shown, verdict in sections:
@@ -257,7 +257,7 @@ def collective_rows(anchor: str, one: Collective) -> list[dict[str, Any]]:
 
 
 def lacks_more(matrix: MatrixVerdict) -> bool:
-    """Whether cells are INCOMPLETE for another reason than a missing reference."""
+    """Whether some cells are INCOMPLETE, and not only because a reference is missing."""
     return words.incomplete_cells(matrix) > 0
 
 

@@ -212,14 +212,14 @@ def deviating_cell(result: Result, matrix: MatrixVerdict, pair: tuple[str, str])
 
 
 def median_cell(result: Result, off: float) -> dict[str, str]:
-    """The cell that shows the median of a row or column. off: as a fraction; NaN without a value."""
+    """The cell that shows the median of a row or column. off: the median deviation as a fraction; NaN if unknown."""
     if off != off:
         return NOT_APPLICABLE
     return NOT_APPLICABLE | {"text": percent(result, off), "class": f"median d{deviation_step(off)}"}
 
 
 def percent(result: Result, worse: float) -> str:
-    """A deviation from the expected value in percent: "-11.0". worse: as a fraction, positive is worse."""
+    """A deviation from the expected value in percent: "-11.0". worse: the fraction by which the value is worse."""
     text = f"{100 * (worse if result['unit'] == 'us' else -worse):+.1f}"
     return "0.0" if text in ("+0.0", "-0.0") else text
 
@@ -227,7 +227,7 @@ def percent(result: Result, worse: float) -> str:
 def worst_table(result: Result, matrix: MatrixVerdict, history: History) -> list[dict[str, Any]]:
     """The rows of the table of the worst cells; [] if the matrix could not be judged.
 
-    For a matrix in a file, the cells are those of the submatrix of suspect and healthy endpoints.
+    For a matrix in a file, the table contains only cells between some suspect and some healthy endpoints.
     """
     if matrix.problem:
         return []

@@ -176,7 +176,7 @@ def fits(matrix: Matrix) -> bool:
 
 
 def frame(matrix: Matrix) -> tuple[Figure, Axes]:
-    """An empty picture with space for the cells of a matrix, and endpoints on its axes."""
+    """An empty picture for the cells of a matrix, with the names of the endpoints on its axes."""
     rows, columns = len(matrix.rows), len(matrix.columns)
     size = (CELL_WIDTH, CELL_HEIGHT) if fits(matrix) else (MAX_INCHES / max(rows, columns),) * 2
     body_width, body_height = columns * size[0], rows * size[1]

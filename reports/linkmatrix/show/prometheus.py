@@ -1,4 +1,4 @@
-"""A run in the text format of Prometheus: values of link classes, verdicts and flags. Values of cells are left out.
+"""A run in the text format of Prometheus: values of link classes, verdicts and flags, but no values of cells.
 
 Units are bytes per second and seconds. Samples have no times, because the textfile collector refuses times.
 """

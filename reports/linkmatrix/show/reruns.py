@@ -17,7 +17,7 @@ MEASURE = "linkmatrix measure"
 
 
 def short_samples(judged: Iterable[Judged]) -> int:
-    """The number of short samples per cell that tests requested; 0 for none."""
+    """The number of short samples per cell that the tests requested; 0 if no test requested short samples."""
     results = (result for record in words.records_of(judged) for result in record["results"])
     return max(((result.get("short_samples") or {}).get("asked", 0) for result in results), default=0)
 

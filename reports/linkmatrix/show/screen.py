@@ -198,7 +198,7 @@ class Screen:
 
 @contextlib.contextmanager
 def watched(items: Sequence[Item], what: str, file: TextIO | None = None) -> Iterator[Iterable[Item]]:
-    """A context that returns the items, with a progress bar if `file` (default: standard error) is a terminal."""
+    """A context that yields the items. Shows a progress bar if `file` (default: standard error) is a terminal."""
     file = file or sys.stderr
     if len(items) < MIN_ITEMS or not file.isatty():
         yield items

@@ -139,7 +139,7 @@ def kinds(judged: Iterable[Judged]) -> list[Kind]:
 
 
 def compared_sizes(one: Judged) -> Iterator[tuple[Result, MatrixVerdict]]:
-    """Yields one matrix per test case: the largest size, or for a latency the smallest size."""
+    """Yields one matrix per test case. Bandwidths have the largest size, and latencies the smallest size."""
     chosen: dict[str, tuple[Result, MatrixVerdict]] = {}
     for result, matrix in one.matrices:
         known, size = chosen.get(result["testcase"]), result["size_bytes"] or 0
@@ -169,9 +169,9 @@ def kind_name(one: Judged, result: Result) -> str:
 
 
 def kind_lines(found: Sequence[Kind], screen: Screen, most: int = MAX_KINDS) -> list[str]:
-    """The table of up to `most` kinds, with the worst verdicts. Empty columns are omitted.
+    """The rows of up to `most` kinds. Kinds with the worst verdicts are preferred. Empty columns are omitted.
 
-    Two spaces separate columns. In a table that is wider than the screen, one space separates columns.
+    Two spaces separate columns; one space if the table would otherwise be wider than the screen.
     """
     if not found:
         return []

@@ -129,7 +129,7 @@ def show_answer(screen: Screen, analysis: Analysis) -> None:
 
 
 def grouped(judged: Sequence[Judged], places: words.Places) -> list[list[Judged]]:
-    """Groups the tests that left no record for the same reason. Every other test is a group of its own."""
+    """Groups the tests that have no record for the same reason. Each other test is a separate group."""
     groups: dict[object, list[Judged]] = {}
     for at, one in enumerate(judged):
         is_silent = one.test.record is None and one.reasons and not one.test.node
@@ -138,7 +138,7 @@ def grouped(judged: Sequence[Judged], places: words.Places) -> list[list[Judged]
 
 
 def grouped_by_size(one: Judged) -> Sequence[Collective | tuple[Result, MatrixVerdict]]:
-    """The items of a test: one per matrix. All sizes of a collective or of a sweep of messages are one item."""
+    """One item per matrix of a test. All sizes of a collective or of a sweep of messages are one item."""
     if not any(result["engine"] in ENGINES or is_simulation(result) for result, _ in one.matrices):
         return one.matrices
     from .collectives import groups_by_size
@@ -152,7 +152,7 @@ def verdict_of(one: Judged, shown: Collective | tuple[Result, MatrixVerdict]) ->
 
 
 def show_test(screen: Screen, analysis: Analysis, one: Judged, others: int = 0) -> None:
-    """Prints a test: its matrices, the worst first, then reasons that no cell contains.
+    """Prints a test: its matrices, the worst first, then the reasons that belong to no cell.
 
     others: number of other tests with the same reasons.
     """

@@ -41,8 +41,8 @@ class Cell(NamedTuple):
     """A cell of a table.
 
     verdict: None for a value that is not judged.
-    style: style of the terminal. Only used if the verdict has no style.
-    reason: the reason of the verdict, "" for PASS.
+    style: style in the terminal. Used only if the verdict has no style.
+    reason: the reason for the verdict; "" for PASS.
     """
 
     text: str
@@ -145,7 +145,7 @@ class Places:
         return node_of(one) if self.nodes else ""
 
     def name(self, one: Judged) -> str:
-        """The partition and node of a test: "mycluster:gpu, n1". Each is left out if the run has only one."""
+        """The partition and node of a test: "mycluster:gpu, n1". A single partition or node of a run is left out."""
         return ", ".join(filter(None, (self.partition(one), self.node(one))))
 
     def added(self, text: str, one: Judged) -> str:
@@ -183,7 +183,7 @@ def fact_lines(one: Judged, result: Result | None = None) -> list[str]:
 
 
 def facts_of(one: Judged, result: Result | None = None) -> list[Fact]:
-    """The facts about `result` that prevent a PASS. None: the facts about the whole record."""
+    """The facts about `result` that prevent a PASS. If `result` is None: the facts about the whole record."""
     place = next((at for at, (other, _) in enumerate(one.matrices) if other is result), None)
     return [fact for fact in one.facts if fact.result == place]
 
@@ -215,7 +215,7 @@ def left_out_testcases(judged: Iterable[Judged]) -> list[str]:
 
 
 def has_nothing_to_do(one: Judged) -> bool:
-    """Whether a test was skipped because the test does not apply. Also true if its node is out of service.
+    """Whether a test was skipped because the test does not apply, or because its node is out of service.
 
     Example: a test of pairs of GPUs, on a node with one GPU.
     """
