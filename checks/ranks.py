@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from linkmatrix.judge.verdicts import missing
-from linkmatrix.record.units import first
+from linkmatrix.record.units import first, number_ranges
 from linkmatrix.suite import SHARED_CORES
 
 LINE = re.compile(
@@ -62,9 +62,7 @@ def numbers(text):
 
 def format_ranges(cores):
     """Formats a set of numbers as text, such as "0-3,8"."""
-    starts = [core for core in sorted(cores) if core - 1 not in cores]
-    ends = [core for core in sorted(cores) if core + 1 not in cores]
-    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in zip(starts, ends, strict=True))
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in number_ranges(cores))
 
 
 def parse_devices(text):

@@ -21,7 +21,7 @@ ROOMS = {
     "adopt": {"runs", "locate", "judge", "references", "record"},
     "show": {"runs", "locate", "judge", "references", "record"},
     "reframe_ext": {"record"},
-    "site": {"reframe_ext"},
+    "site": {"reframe_ext", "record"},
 }
 ROOMS["commands"] = {*ROOMS}
 

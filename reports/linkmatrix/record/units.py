@@ -1,7 +1,7 @@
 """Formats sizes and numbers for people."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 DIGITS, MOST_DECIMALS = 3, 9
 SUFFIXES = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
@@ -50,3 +50,14 @@ def line_rate(text: str | None) -> float | None:
     """The line rate in Gb/s from a text of the kernel such as "400 Gb/sec (4X NDR)"; None for another text."""
     found = re.match(r"(\d+(?:\.\d+)?) (Gb/sec|Mb/s)", text or "")
     return float(found[1]) * LINE_RATES[found[2]] if found else None
+
+
+def number_ranges(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
+    """The ranges of consecutive numbers, such as ((0, 3), (6, 6)) for 0, 1, 2, 3, 6."""
+    found: list[tuple[int, int]] = []
+    for number in sorted(set(numbers)):
+        if found and found[-1][1] == number - 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return tuple(found)

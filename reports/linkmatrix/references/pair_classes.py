@@ -24,6 +24,7 @@ import numpy as np
 
 from ..record.link_classes import BETWEEN_NODES, NO_CLASS
 from ..record.names import Pair, lasting_names
+from ..record.units import number_ranges
 
 EACH_NODE = "node*:"
 MAX_LISTED_ENDPOINTS = 16  # a matrix of more endpoints has no reference per pair; see checks/variables.py
@@ -93,17 +94,6 @@ class Names(NamedTuple):
         if not self.ranges or self.count == 1:
             return next(self.each())
         return f"{self.prefix}[{','.join(str(a) if a == b else f'{a}-{b}' for a, b in self.ranges)}]"
-
-
-def number_ranges(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
-    """The ranges of consecutive numbers, such as ((0, 3), (6, 6)) for 0, 1, 2, 3, 6."""
-    found: list[tuple[int, int]] = []
-    for number in sorted(set(numbers)):
-        if found and found[-1][1] == number - 1:
-            found[-1] = (found[-1][0], number)
-        else:
-            found.append((number, number))
-    return tuple(found)
 
 
 class Group(NamedTuple):

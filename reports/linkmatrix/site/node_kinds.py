@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from ..record.units import number_ranges
 from .cluster import Answer, NodeType, Partition
 from .gres import gpus_in
 
@@ -187,14 +188,3 @@ def compressed(names: Sequence[str]) -> str:
         ]
         parts.append(stem if not width else stem + ranges[0] if len(found) == 1 else f"{stem}[{','.join(ranges)}]")
     return ",".join(parts)
-
-
-def number_ranges(numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """Returns (first, last) of each range of successive numbers. [1, 2, 3, 7] has the ranges (1, 3) and (7, 7)."""
-    found: list[tuple[int, int]] = []
-    for number in sorted(set(numbers)):
-        if found and number == found[-1][1] + 1:
-            found[-1] = (found[-1][0], number)
-        else:
-            found.append((number, number))
-    return found

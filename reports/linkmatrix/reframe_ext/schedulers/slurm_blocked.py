@@ -20,7 +20,6 @@ LIMIT_REASONS = re.compile(r"QOS(Grp|Max)\w+")
 OUT_OF_SERVICE = re.compile(r"down|drain|fail|inval|unk|future")
 LIMITS = ("grptres", "maxtrespu", "maxtrespa")  # limits of a QOS: for all its jobs, per user, per account
 UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
-MOST_NAMED = 3  # listed nodes
 
 
 def permanent_cause(reason: str, number: str, query: Query) -> str:
@@ -53,7 +52,7 @@ def nodes_cause(job: Mapping[str, str], query: Query) -> str:
     nodes = {node for node, _, _ in rows}
     if not out:
         return ""
-    few = "; ".join(units.first(list(out.values()), MOST_NAMED))
+    few = "; ".join(units.first(list(out.values())))
     if named:
         return f"{few}: return the node to service, or choose other nodes"
     requested, up = leading_number(job.get("NumNodes", "")), len(nodes) - len(out)
