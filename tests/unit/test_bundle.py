@@ -199,6 +199,26 @@ def test_a_bundle_with_fitting_hashes_has_the_verdict_of_its_records_or_is_refus
     assert refused.count("\n") == (code == 2) and "linkmatrix-" not in refused
 
 
+@pytest.mark.parametrize("hidden", ["nothing", "the test case in the report"])
+def test_a_failed_test_does_not_pass_in_a_bundle_that_says_the_test_measures_nothing(lot, linkmatrix, hidden):
+    path = lot(**FAILED)
+    members, _ = load(path)
+    verdict, report = json.loads(members[VERDICT]), json.loads(members[REPORT])
+    case = report["runs"][0]["testcases"][0]
+    verdict |= {"verdict": "PASS", "reasons": [], "facts": [], "testcases": [], "findings": [], "record_sha256": None}
+    verdict["check"] |= {"measures": False, "reasons": []}
+    if hidden != "nothing":
+        case |= {"testcase": None, "display_name": "intranode_p2p %testcase=device_to_device_memcpy_write_ce"}
+        verdict["test"] = case["display_name"]
+    members[VERDICT] = json.dumps(verdict).encode()
+    case |= {"result": "pass", "verdict_sha256": verdict_file.sha256(members[VERDICT])}
+    members[REPORT] = json.dumps(report).encode()
+    del members[RECORD]
+    path.write_bytes(pack(members))
+    code, out, _ = linkmatrix("show", path)
+    assert code == 3 and "INCOMPLETE" in out and "1 PASS" not in out
+
+
 def is_plain(*arguments):
     """A command ends without a traceback and without what steers a terminal."""
     code, out, errors = ended(*arguments)

@@ -225,16 +225,21 @@ def verdict_files(case: Mapping[str, Any], report: Path) -> TestFiles:
             return TestFiles(path, load_verified(path, found.record_sha256), found, folders=folders)
         except BadInput as error:
             troubles.append(str(error))
-            if found is not None and found.test == display_name(case):
+            if found is not None and found.record_sha256 is not None and found.test == display_name(case):
                 without_record = without_record or TestFiles(stored=found, reasons=(str(error),), folders=folders)
     missing = f"{file} is missing: measure again"
     return without_record or TestFiles(reasons=tuple(troubles[:1]) or (missing,), folders=folders)
 
 
 def refuse_other(found: "StoredVerdict", case: Mapping[str, Any], place: Path) -> None:
-    """Raises BadInput if a stored verdict belongs to another test. place: the file of the verdict."""
-    if found.test != display_name(case):
+    """Raises BadInput if a stored verdict belongs to another test, or claims that a measured test measures nothing.
+
+    place: the file of the verdict.
+    """
+    if found.test != (name := display_name(case)):
         raise BadInput(f"{place} is the verdict of {found.test}: measure again")
+    if not found.check.measures and (case.get("testcase") or "testcase=" in name):
+        raise BadInput(f"{place} is the verdict of a test without a record, but {name} has one: measure again")
 
 
 def display_name(case: Mapping[str, Any]) -> str:
