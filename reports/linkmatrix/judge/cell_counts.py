@@ -30,12 +30,13 @@ def zeros(*shape: int) -> np.ndarray:
 class CellCounts:
     """The numbers of cells of a matrix, by verdict, row, column and link class.
 
-    row_counts, column_counts: endpoints × verdicts.
-    slow_rows, slow_columns: number of slow cells per row and per column. 0 for a matrix that fits into memory.
+    row_counts: number of cells with each verdict per row; rows × verdicts.
+    column_counts: the same per column; columns × verdicts.
+    slow_rows, slow_columns: number of slow cells per row and per column; all 0 for a matrix that fits into memory.
     class_counts: {link class: number of cells with each verdict}.
     unjudged: number of measured cells without a reference.
     compared: number of cells with a reference.
-    worst: rows of (severity, row, column), the worst first.
+    worst: the worst cells, the worst first; each row of this array is (severity, row, column).
     """
 
     row_counts: np.ndarray
@@ -49,14 +50,14 @@ class CellCounts:
 
     @classmethod
     def empty(cls, rows: int, columns: int) -> CellCounts:
-        """Counts of a matrix before its first block."""
+        """All counts 0, for a matrix with this number of rows and columns."""
         counts = (zeros(size, len(Verdict)) for size in (rows, columns))
         return cls(*counts, zeros(rows), zeros(columns))
 
     def add(self, judged: Judged, limits: np.ndarray | None) -> None:
         """Adds the cells of a block to the counts.
 
-        limits: see `class_limits`. None: slow cells are not counted.
+        limits: see `class_limits`. If None, slow cells are not counted.
         """
         first, codes, classes = judged.block.first, judged.codes, judged.block.classes
         rows = slice(first, first + len(codes))
@@ -83,8 +84,9 @@ class CellCounts:
 def slow_cells(judged: Judged, limits: np.ndarray) -> np.ndarray:
     """True for slow, undisturbed cells; rows × columns.
 
-    A cell with a reference is slow if the cell is FAIL and worse than the reference.
-    A cell without a reference is slow if the cell is worse than its link class by more than `limits` allow.
+    A cell with a reference is slow if its verdict is FAIL and its value is worse than the reference.
+    A cell without a reference is slow if its deviation from its link class exceeds the limit of the class.
+    limits: see `class_limits`.
     """
     worse = np.where(judged.disturbed, 0.0, judged.worse)
     failed = (judged.codes == Verdict.FAIL) & (worse > 0)
@@ -92,7 +94,10 @@ def slow_cells(judged: Judged, limits: np.ndarray) -> np.ndarray:
 
 
 def class_limits(matrix: Matrix) -> np.ndarray:
-    """The allowed deviation of a cell without a reference from the median of its link class: one fraction per class."""
+    """The largest allowed deviation from the median of each link class, as a fraction.
+
+    These limits apply to cells without a reference.
+    """
     size = len(matrix.rows)
     chosen = np.unique(np.linspace(0, size - 1, min(size, SAMPLED_ROWS)).astype(int))
     part = matrix.part(chosen, np.arange(len(matrix.columns))).whole
@@ -108,7 +113,9 @@ def class_limits(matrix: Matrix) -> np.ndarray:
 def merge_worst(worst: np.ndarray, judged: Judged, codes: np.ndarray) -> np.ndarray:
     """Merges the worst cells found so far with the worst cells of a block.
 
-    Returns rows of (severity, row, column), the worst first, at most KEPT rows.
+    Returns at most KEPT cells, the worst first; each row of the array is (severity, row, column).
+    worst: the worst cells found so far, in this form.
+    codes: the verdict of each cell of the block.
     """
     found = np.flatnonzero((codes > Verdict.PASS) & ~judged.unjudged)
     if not len(found):
@@ -122,9 +129,9 @@ def merge_worst(worst: np.ndarray, judged: Judged, codes: np.ndarray) -> np.ndar
 
 
 def endpoints_to_examine(found: CellCounts, node: np.ndarray) -> np.ndarray:
-    """The indices of the endpoints that the diagnosis of a matrix in a file examines.
+    """The indices of the endpoints that the diagnosis of a large matrix examines.
 
-    These are the suspect endpoints, the other endpoints on their nodes, and some healthy endpoints.
+    The function chooses the suspect endpoints, the other endpoints on their nodes, and some healthy endpoints.
     node: for each endpoint, the index of its node.
     """
     size = len(node)

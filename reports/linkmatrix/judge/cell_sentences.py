@@ -1,8 +1,8 @@
 """Sentences about the verdicts of cells, and about remeasured cells.
 
 A program measures slow cells again. The program also measures some healthy cells again: the control cells. The record
-contains whether each slow cell was reproduced, and whether the control cells changed.
-Slow cells with unchanged control cells are slow. If the control cells are slower too, the whole machine became slower.
+contains whether each slow cell was reproduced, and whether the control cells changed. If the control cells are slower
+too, the whole machine became slower.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ MIN_CONFIDENCE = 0.95  # of a median's interval, as in src/core/statistics.cpp
 
 
 class Cell(NamedTuple):
-    """The data of a cell, from which sentences are composed.
+    """The data for a sentence about a cell.
 
-    status: as in the record, such as "ok" or "timeout".
-    low, high: the interval of the median.
+    status: the state of the cell in the record, such as "ok" or "timeout".
+    low, high: the limits of the interval of the median.
     limit: the maximum bandwidth of the path, in GB/s.
     worse: the fraction by which the cell is worse than the baseline of its link class.
     lag: see `expected.class_lag`.
@@ -64,16 +64,19 @@ class Cell(NamedTuple):
 
 
 def no_reference(cell: Cell) -> str:
-    """A sentence about a cell without a reference: it names the table, or why the data is not verified."""
+    """A sentence about a cell without a reference.
+
+    The sentence names the reference table. Without a table, the sentence says why the data is not verified.
+    """
     if cell.table:
         return f"{name(cell.pair)} has no reference in the table '{cell.table}': adopt references again"
     return f"{name(cell.pair)} has no reference, and {cell.unverified}"
 
 
 def no_table(cell: Cell) -> str:
-    """A sentence about a cell without a reference, because no table applies.
+    """A sentence about a cell without a reference, because no reference table applies.
 
-    The partition names no table, or the table lacks the test case.
+    No table applies if the partition names no table, or if the table lacks the test case.
     """
     return f"{name(cell.pair)} has no reference"
 
@@ -92,13 +95,13 @@ def impossible(cell: Cell) -> str:
 
 
 def path_changed(cell: Cell) -> str:
-    """A sentence about a changed path: the link class in the references, and the worse class that the run found."""
+    """A sentence about a changed path. It names the link class in the references and the worse class of this run."""
     path = f"{cell.adopted_class} -> {cell.link_class}"
     return f"{name(cell.pair)} {quantity(cell.value, cell.unit)}: path changed: {path}"
 
 
 def path_unknown(cell: Cell) -> str:
-    """A sentence about a cell for which the run found no link class. It contains the class in the references."""
+    """A sentence about a cell for which the run found no link class. It names the class in the references."""
     return f"{name(cell.pair)} {quantity(cell.value, cell.unit)}: path unknown: adopted {cell.adopted_class}"
 
 
@@ -120,7 +123,7 @@ def off_reference(cell: Cell) -> str:
 
 
 def disturbed(cell: Cell) -> str:
-    """A sentence about a disturbed cell: its deviation, and the process that disturbed the cell."""
+    """A sentence about a disturbed cell. It contains the deviation of the cell and the name of the other process."""
     off = cell.reference is not None and not cell.reference.low_limit <= cell.value <= cell.reference.high_limit
     if cell.slow and not off:
         return f"{name(cell.pair)}: {cell.slow}: {cell.others}"
@@ -135,20 +138,20 @@ def intermittent(cell: Cell) -> str:
 
 
 def may_be_intermittent(cell: Cell) -> str:
-    """A sentence about a cell that may be intermittent: its slow samples, and how to measure the cell again."""
+    """A sentence about the slow samples of a cell that may be intermittent, and how to measure the cell again."""
     remedy = "again while nothing else runs" if "short samples" in cell.slow else "with --short-samples 72"
     return f"{name(cell.pair)} may be intermittent: {cell.slow}; measure it {remedy}"
 
 
 def better(cell: Cell) -> str:
-    """A sentence about a value that is better than the tolerance allows: the reference is out of date."""
+    """A sentence about a value that is better than the tolerance allows, because the reference is out of date."""
     return f"{off_reference(cell)}: the reference is out of date: adopt references again"
 
 
 def noisy(cell: Cell) -> str:
-    """A sentence about a noisy cell: the interval of its median, and the confidence of this interval.
+    """A sentence about a noisy cell. It contains the interval of the median and the confidence of this interval.
 
-    The interval extends beyond the slowest value that the tolerance allows.
+    A cell is noisy if this interval contains values that are slower than the tolerance allows.
     """
     interval = f"{100 * confidence(cell.samples):.0f} % interval" if cell.samples else "interval"
     between = f"{quantity(cell.low, cell.unit)} to {quantity(cell.high, cell.unit)}"
@@ -156,10 +159,11 @@ def noisy(cell: Cell) -> str:
 
 
 def confidence(samples: int) -> float:
-    """The confidence of the interval of a median, for a number of samples.
+    """The confidence of the interval of the median of this number of samples, as a fraction.
 
-    The programs drop the k smallest and the k largest samples. k is the largest number that keeps 95 % confidence.
-    Example: with seven samples, the interval is minimum to maximum. Its confidence is 1 - 2 / 2^7 = 98.4 %.
+    The programs drop the k smallest and the k largest samples. The interval contains the other samples. k is the
+    largest number for which the confidence is at least 95 %.
+    Example: with seven samples, k is 0, and the confidence is 1 - 2 / 2^7 = 98.4 %.
     """
     tail = chance = 0.5**samples  # tail: probability that at most k samples are below the median
     for k in range(1, samples // 2):
@@ -183,7 +187,7 @@ def straggling(cell: Cell) -> str:
 
 
 def partial_total(cell: Cell) -> str:
-    """A sentence about a cell that is a total over several endpoints, one of which was lost."""
+    """A sentence about a cell whose total lacks the copies of a lost endpoint."""
     why = "an endpoint was lost: a partial total has no reference"
     return f"{name(cell.pair)} was measured only partly, because {why}"
 
@@ -216,7 +220,7 @@ def remeasured_lines(result: Result) -> list[str]:
 
 
 def is_reproduced(one: Mapping[str, Any]) -> bool:
-    """Whether a remeasured cell was slow again."""
+    """Whether a remeasured cell was reproduced. `one`: an entry of the result's `remeasured`."""
     return bool(one["outcome"] == "reproduced")
 
 

@@ -23,7 +23,7 @@ PART_FACTS = ("vbios", "firmware", "board")  # facts in a device's `part`; other
 def state_faults(record: Json, expected: Any) -> list[Reason]:
     """Reasons for devices whose state is faulty or differs from the expected state.
 
-    expected: extras['device_state'] of the partition, {name: value}; None if the partition has none.
+    expected: {name of a state: value}, from extras['device_state'] of the partition; None if the partition has none.
     """
     if not isinstance(expected, dict | None):
         return missing("extras['device_state'] of the partition must contain names and values, such as {'ecc': 'on'}")
@@ -37,7 +37,7 @@ def state_faults(record: Json, expected: Any) -> list[Reason]:
 
 
 def faulty_states(state: Json) -> Iterator[str]:
-    """Sentences about states that are faulty on every machine."""
+    """Yields sentences about states of a device that are faulty on every machine."""
     yield from (text for name, (bad, text) in FAULTY_STATES.items() if state.get(name) == bad)
     fabric, status = state.get("fabric_state", "completed"), state.get("fabric_status", "0")
     if fabric not in HEALTHY_FABRIC:
@@ -62,7 +62,10 @@ def unexpected_states(state: Json, expected: Json) -> Iterator[tuple[Any, str]]:
 
 
 def unequal_faults(record: Json, equal: tuple[str, ...]) -> list[Reason]:
-    """Reasons for devices that differ from other devices. equal: names of the facts that must be equal."""
+    """FAIL reasons for devices that differ from the other devices. An unknown fact is INCOMPLETE.
+
+    equal: names of the facts that must be equal on all devices, such as "driver".
+    """
     reasons: list[Reason] = []
     for name in equal:
         found = {device["label"]: fact_of(record, device, name) for device in record["devices"]}

@@ -26,7 +26,10 @@ Process = Mapping[str, Any]  # an item of its `processes`
 
 
 class Disturbance(NamedTuple):
-    """A disturbance by another process. where: the endpoint, node or adapter that the process used."""
+    """A disturbance of a measurement by another process.
+
+    where: name of the endpoint, node or adapter that the process used.
+    """
 
     node: str
     where: str
@@ -38,9 +41,9 @@ class Disturbances:
     """The disturbances of one result.
 
     entries: in the order of the record.
-    nodes_of: returns the nodes of a row or column.
-    no_memory: {row or column: sentence}, for devices whose memory other processes occupied. The cells of these devices
-    could not be measured.
+    nodes_of: function that returns the nodes of a row or column.
+    no_memory: {row or column: sentence}, for devices whose memory other processes occupied. The program could not
+    measure the cells of these devices.
     """
 
     entries: Sequence[Disturbance] = ()
@@ -56,14 +59,14 @@ class Disturbances:
         return found
 
     def cells(self, matrix: Matrix, block: Block) -> np.ndarray:
-        """True for the cells of a block with an endpoint on a disturbed node; rows × columns."""
+        """True for each cell that has an endpoint on a disturbed node; rows × columns of the block."""
         if not self.entries:
             return np.zeros(block.classes.shape, dtype=bool)
         nodes = self.nodes
         return cells_at(matrix, block, lambda label: any(node in nodes for node in self.nodes_of(label)))
 
     def without_memory(self, matrix: Matrix, block: Block) -> np.ndarray:
-        """True for the cells of a block with an endpoint whose memory other processes occupied; rows × columns."""
+        """True for each cell that has an endpoint in `no_memory`; rows × columns of the block."""
         if not self.no_memory:
             return np.zeros(block.classes.shape, dtype=bool)
         return cells_at(matrix, block, lambda label: label in self.no_memory)
@@ -84,9 +87,9 @@ class Disturbances:
 
 
 def cells_at(matrix: Matrix, block: Block, chosen: Callable[[str], bool]) -> np.ndarray:
-    """True for the cells of a block whose row label or column label is chosen; rows × columns.
+    """True for each cell whose row label or column label is chosen; rows × columns of the block.
 
-    chosen: returns whether a label is chosen.
+    chosen: function that returns whether a label is chosen.
     """
     of_rows, of_columns = block.classes.shape[0], len(matrix.columns)
     rows = [chosen(label) for label in matrix.rows[block.first : block.first + of_rows]]
@@ -120,7 +123,10 @@ def disturbances(record: Mapping[str, Any], result: Result) -> Disturbances:
 
 
 def participants(result: Result, devices: Sequence[str]) -> dict[str, Sequence[str]]:
-    """{row or column of a collective: its devices}. A column of an N-body simulation uses the first N devices."""
+    """{row or column of a collective: its devices}; {} for other results.
+
+    A column of a simulation with N devices uses the first N devices.
+    """
     if not is_collective(result):
         return {}
     if not is_simulation(result):
@@ -129,7 +135,7 @@ def participants(result: Result, devices: Sequence[str]) -> dict[str, Sequence[s
 
 
 def recorded_disturbances(others: Others) -> Iterator[Disturbance]:
-    """Yields the disturbances of an entry `others` of a record."""
+    """Yields the disturbances in an entry `others` of a record."""
     for one in others.get("disturbances") or ():
         process = " and ".join(units.first(process_names(others, one)))
         process += "," if process.endswith(UNNAMED) else ""
@@ -151,7 +157,10 @@ def recorded_disturbances(others: Others) -> Iterator[Disturbance]:
 
 
 def process_names(others: Others, one: Mapping[str, Any]) -> list[str]:
-    """The names of the processes of a disturbance, see `process_name`; [UNNAMED] if the record names none."""
+    """The names of the processes of a disturbance, see `process_name`; [UNNAMED] if the record names no process.
+
+    one: an item of `others["disturbances"]`.
+    """
     known: dict[int, Process] = {}
     for process in others.get("processes", ()):
         if process["pid"] not in known or process["where"] == one["where"]:
@@ -172,7 +181,7 @@ def process_name(process: Process) -> str:
 
 
 def occupied_memory(record: Mapping[str, Any], others: Others) -> Iterator[tuple[str, str]]:
-    """Yields (device, sentence) for each device that the run could not use: other processes occupied its memory."""
+    """Yields (device, sentence) for each device that the run could not use because other processes held its memory."""
     for one in record.get("lost", ()):
         if one.get("kind") == MEMORY:
             yield one["label"], f"another process holds the memory of {one['label']}: {one['why']}"
@@ -188,14 +197,14 @@ def detects_no_processes(record: Mapping[str, Any]) -> bool:
 
 
 def others_entries(record: Mapping[str, Any]) -> Iterator[Others]:
-    """Yields each entry `others` of a record: of the run, of its results and of its soak."""
+    """Yields each entry `others` of a record. The run, each result and the soak can have such an entry."""
     for holder in (record, *record.get("results", ()), record.get("soak", {})):
         if holder.get("others"):
             yield holder["others"]
 
 
 def ignored(record: Mapping[str, Any]) -> list[str]:
-    """The processes that --ignore-processes excluded, without duplicates: "pid 12 (dcgm, user root)"."""
+    """The processes that --ignore-processes excluded, such as "pid 12 (dcgm, user root)", without duplicates."""
     return list(
         dict.fromkeys(process_name(one) for others in others_entries(record) for one in others.get("ignored") or ())
     )
@@ -207,10 +216,7 @@ def disturbance_sentences(result: Mapping[str, Any]) -> list[str]:
 
 
 def not_exclusive(record: Mapping[str, Any]) -> Iterator[str]:
-    """Yields sentences about other processes on nodes that should run no other process.
-
-    The partition declares these nodes as exclusive.
-    """
+    """Yields sentences about other processes on the nodes of a partition that is declared as exclusive."""
     soak = [record["soak"]] if record.get("soak", {}).get("others") else []
     for result in (*(record["results"] or [record]), *soak):
         others = result.get("others")
@@ -230,6 +236,9 @@ def unique(entries: Iterable[Disturbance]) -> list[str]:
 
 
 def limit_missed(result: Result, sentence: str) -> list[Reason]:
-    """The reason for a value that misses its limit: DISTURBED if the result was disturbed, otherwise FAIL."""
+    """The reason for a value that misses its limit: DISTURBED if another process disturbed the result, otherwise FAIL.
+
+    sentence: the sentence about the value and its limit.
+    """
     others = disturbance_sentences(result)
     return disturbed(f"{sentence}; {others[0]}") if others else failed(sentence)

@@ -45,7 +45,7 @@ class MatrixVerdict:
     unverified: why the data is not verified; "" if the data is verified.
     missing: {cell: verdict}, for cells that have a reference and were not measured.
     whole: the verdict of each cell; None if the matrix does not fit into memory.
-    problem: why the matrix could not be judged; "" if it was judged.
+    problem: why the matrix could not be judged; "" if the matrix was judged.
     node: for each row, the index of its node.
     others: the disturbances during the measurement.
     """
@@ -94,7 +94,7 @@ class MatrixVerdict:
 
     @cached_property
     def cells(self) -> Mapping[Pair, CellVerdict]:
-        """{cell: verdict}. If the cells are in a file, only the worst cells are included."""
+        """{cell: verdict}. A matrix that does not fit into memory has only its worst cells here."""
         if self.problem:
             pair = (self.matrix.rows[0], self.matrix.columns[-1])
             return {pair: CellVerdict(Verdict.INCOMPLETE, self.problem)}
@@ -103,9 +103,9 @@ class MatrixVerdict:
         return dict(self.worst_cells(KEPT)[0])
 
     def worse(self, pair: Pair) -> float | None:
-        """The fraction by which a cell is worse than its reference; negative: better; None: not measured.
+        """The fraction by which a cell is worse than its reference; negative if the cell is better.
 
-        Without a reference, the cell is compared with its link class.
+        A cell without a reference is compared with its link class. Returns None if the cell was not measured.
         """
         if self.whole is None or not isinstance(self.cells, JudgedCells):
             return None
@@ -122,9 +122,9 @@ class MatrixVerdict:
         return f"the {' or the '.join(sorted(found))}"
 
     def axis_medians(self) -> tuple[list[float], list[float]]:
-        """(median deviation of each row, median deviation of each column), as fractions; slow is positive.
+        """(median deviation of each row, median deviation of each column), as fractions; positive if slow.
 
-        For a matrix in a file, the record contains the median value of each axis. This value is compared with `level`.
+        For a matrix in a file, the deviation is from `level` to the median in the record.
         """
         if self.whole is not None:
             known = np.where(np.isfinite(self.whole.worse), self.whole.worse, np.nan)
@@ -139,7 +139,7 @@ class MatrixVerdict:
 
     @property
     def level(self) -> float:
-        """The reference of the link class with the most cells. Without a reference: the median of the row medians."""
+        """The reference of the largest link class. If this class has no reference, the median of the row medians."""
         classes = self.matrix.classes
         largest = max(classes, key=lambda one: classes[one].count, default="")
         reference = self.expected.class_references.get(largest)
@@ -151,7 +151,7 @@ class MatrixVerdict:
     def worst_cells(self, most: int) -> tuple[list[tuple[Pair, CellVerdict]], int]:
         """(the worst bad cells, the number of all bad cells).
 
-        A bad cell has another verdict than PASS. Cells that only lack a reference are not bad.
+        A cell is bad if its verdict is not PASS. A cell that only lacks a reference is not bad.
         most: the maximum number of returned cells, up to KEPT.
         """
         if self.problem:
@@ -170,7 +170,7 @@ class MatrixVerdict:
         return pair, judge(part, part.whole, self.expected, self.unverified, self.others).cell(0, 0)
 
     def overview(self) -> list[str]:
-        """The lines that replace the table of a matrix whose cells are in a file; [] for any other matrix."""
+        """The lines that replace the table of a matrix that does not fit into memory; [] for any other matrix."""
         return [] if self.whole is not None or self.problem else [*self.class_lines(), *self.slow_lines()]
 
     def class_lines(self) -> list[str]:
@@ -182,7 +182,7 @@ class MatrixVerdict:
         return lines
 
     def slow_lines(self) -> list[str]:
-        """A line per slow row or column of a matrix in a file, worst first: "all cells of row n17 are 48.0 % low"."""
+        """A line per slow row or column, the worst first, such as "all cells of row n17 are 48.0 % low"."""
         word = "high" if self.matrix.unit == "us" else "low"
         lines = []
         names, medians, found = self.matrix.rows, self.axis_medians(), self.cell_counts
@@ -220,7 +220,7 @@ class MatrixVerdict:
 
     @cached_property
     def subset(self) -> MatrixVerdict:
-        """The verdicts on the submatrix that the diagnosis examines. A matrix in memory is its own submatrix."""
+        """The verdicts that the diagnosis examines. For a matrix in a file, a submatrix is judged again."""
         if self.whole is not None or self.problem:
             return self
         chosen = endpoints_to_examine(self.cell_counts, self.node)
@@ -249,7 +249,7 @@ class Evaluation:
 
 
 def evaluate(record: Mapping[str, Any], references: References, reference_name: str | None) -> Evaluation:
-    """Judges every cell of a checked record. reference_name: the reference table; None or "" for no table."""
+    """Judges every cell of a checked record. reference_name: name of the reference table; None or "" for no table."""
     node = {device["label"]: device["node"] for device in record.get("devices", [])}
 
     def judged(result: Result) -> MatrixVerdict:
@@ -276,8 +276,8 @@ def judge_result(
 ) -> MatrixVerdict:
     """Judges an entry of a record's `results`.
 
-    reference_name: the reference table. A table without this test case is ignored.
-    node: {endpoint: its node}; default: the name of the endpoint.
+    reference_name: name of the reference table. A table without this test case is ignored.
+    node: {endpoint: its node}. An endpoint without an entry is a node of its own.
     others: the disturbances during the measurement.
     slow: the slow samples of the cells.
     """
@@ -325,7 +325,7 @@ def judge_matrix(
 def missing_cells(
     matrix: Matrix, expected: Expected, wanted: Mapping[Pair, Any], whole: Judged | None
 ) -> dict[Pair, CellVerdict]:
-    """{pair: INCOMPLETE verdict} of the wanted pairs that the matrix does not contain, or that were not measured."""
+    """{pair: INCOMPLETE verdict} for the wanted pairs that the matrix lacks or that were not measured."""
     rows, columns = ({label: at for at, label in enumerate(labels)} for labels in (matrix.rows, matrix.columns))
     missing = {}
     for pair in wanted:

@@ -26,9 +26,9 @@ class Expected:
     """The references of a matrix.
 
     cell_references: {pair: reference}.
-    class_references: {link class: reference}. A pair without a reference has the reference of its link class.
-    name: name of the table; None for no table.
-    classes: {pair: link class in the references}; None: the link classes that the run found are used.
+    class_references: {link class: reference}, for pairs that are not in `cell_references`.
+    name: name of the reference table; None for no table.
+    classes: {pair: link class in the references}. If None, the link classes that the run found are used.
     """
 
     cell_references: Mapping[Pair, Reference]
@@ -37,7 +37,10 @@ class Expected:
     classes: MatrixClasses | None = None
 
     def reference(self, pair: Pair, link_class: str) -> Reference | None:
-        """The reference of a cell or of its link class. link_class: the class that the run found."""
+        """The reference of a cell, or of its link class if the cell has no reference.
+
+        link_class: the class that the run found.
+        """
         return self.cell_references.get(pair) or self.class_references.get(self.adopted_class(pair, link_class))
 
     def adopted_class(self, pair: Pair, link_class: str) -> str:
@@ -45,9 +48,9 @@ class Expected:
         return self.classes.cell_class(pair, link_class) if self.classes else link_class
 
     def class_codes(self, matrix: Matrix, block: Block) -> tuple[np.ndarray, Sequence[str]]:
-        """(indices, names) of the link classes of a block's cells, as in the references.
+        """(index of the link class of each cell, names of the link classes), as in the references.
 
-        indices: rows × columns; the position of the class of each cell in `names`.
+        The indices are rows × columns of the block. Each index is a position in the names.
         """
         if self.classes is None:
             return block.classes, matrix.class_names
@@ -56,7 +59,7 @@ class Expected:
 
 
 class Comparison(NamedTuple):
-    """The references of the cells of a block. All arrays are rows × columns.
+    """The cells of a block compared with their references. All arrays are rows × columns.
 
     value, low, high: value and limits of the reference; NaN without a reference.
     wrong_unit: True if the units of reference and matrix differ.
@@ -73,7 +76,7 @@ class Comparison(NamedTuple):
 
 
 def comparison(matrix: Matrix, block: Block, expected: Expected) -> Comparison:
-    """Looks up the references of a block, and compares its link classes with the link classes in the references."""
+    """Looks up the reference of each cell of a block, and compares the units and link classes."""
     value, low, high = (np.full(block.values.shape, np.nan) for _ in range(3))
     wrong_unit = np.zeros(block.values.shape, dtype=bool)
 
@@ -98,7 +101,7 @@ def comparison(matrix: Matrix, block: Block, expected: Expected) -> Comparison:
 def reference_positions(
     matrix: Matrix, block: Block, cell_references: Mapping[Pair, Reference]
 ) -> list[tuple[int, int, Reference]]:
-    """(row of the block, column, reference) of each cell of the block that has a reference."""
+    """(row, column, reference) of each cell of the block that has a reference. The rows begin at 0 in each block."""
     if not cell_references:
         return []
     count = block.values.shape[0]
@@ -109,19 +112,20 @@ def reference_positions(
 
 
 def at_limit(unit: str, worse: np.ndarray, interval: Bounds, value: np.ndarray, limits: Bounds) -> np.ndarray:
-    """True for cells whose value may be slower than the tolerance allows; rows × columns.
+    """True for cells whose true median may be slower than the tolerance allows; rows × columns.
 
-    The interval of the median of these cells crosses the slow limit. Noise often moves the interval of a healthy cell
-    across this limit. A crossing therefore counts only if one of these is true:
+    The interval of the median of these cells crosses the slow limit of the tolerance. Noise often moves the interval of
+    a healthy cell across this limit. A crossing therefore counts only if one of these is true:
 
     * The deviation of the median exceeds NEAR times the tolerance.
-    * The end of the interval deviates by more than FAR times the tolerance.
+    * The slow end of the interval deviates by more than FAR times the tolerance.
 
     `python -m tests.benchmarks.healthy_warnings` counts healthy runs that are WARN; docs/evidence.md has the result.
 
     worse: the fraction by which each cell is worse than its reference.
-    interval: of the median, as recorded; see `cell_sentences.confidence`.
-    value, limits: value and limits of the reference of each cell.
+    interval: the interval of each median, as recorded; see `cell_sentences.confidence`.
+    value: the reference of each cell.
+    limits: the lowest and the highest value that the tolerance of each reference allows.
     """
     end, limit = (interval[1], limits[1]) if unit == "us" else (interval[0], limits[0])
     tolerance, reach = np.abs(limit / value - 1), np.abs(end / value - 1)
@@ -134,10 +138,10 @@ def class_lag(matrix: Matrix, block: Block, class_references: Mapping[str, Refer
 
     1. The ratio of a cell is its value divided by its reference.
     2. The ratio of a link class is the median ratio of its cells.
-    3. The lag of a cell compares the ratio of the cell with the ratio of its class.
+    3. The lag of a cell is the fraction by which the ratio of the cell is worse than the ratio of its class.
 
-    A cell with a lower reference therefore does not lag. For a matrix in a file, the ratio of a class is the median of
-    the class divided by the reference of the class.
+    A cell with a lower reference than its class therefore has no lag. For a matrix in a file, the ratio of a class is
+    the median of the class divided by the reference of the class.
 
     value: the value of each cell's reference.
     """
@@ -155,7 +159,10 @@ def class_lag(matrix: Matrix, block: Block, class_references: Mapping[str, Refer
 
 
 def is_worse(found: str, adopted: str) -> bool:
-    """Whether the link class `found` is worse than `adopted`. False if the classes cannot be compared."""
+    """Whether the link class that the run found is worse than the link class in the references (`adopted`).
+
+    Returns False if the two classes cannot be compared.
+    """
     direct, before = DIRECT.fullmatch(found), DIRECT.fullmatch(adopted)
     if direct and before:
         return direct[1] == before[1] and int(direct[2]) < int(before[2])
@@ -165,7 +172,7 @@ def is_worse(found: str, adopted: str) -> bool:
 
 
 def is_unknown(found: str, adopted: str) -> bool:
-    """Whether the run found no link class (`found`), and the references contain a link class (`adopted`)."""
+    """Whether the run could not find the link class of a cell, and the references contain a class (`adopted`)."""
     return found == UNKNOWN and adopted not in (UNKNOWN, NO_CLASS)
 
 
@@ -176,7 +183,7 @@ def cells_where(
     adopted: np.ndarray,
     known: Sequence[str],
 ) -> np.ndarray:
-    """True for the cells for which `compare(found class, adopted class)` is true; rows × columns.
+    """True for each cell whose two link classes meet the condition `compare(found, adopted)`; rows × columns.
 
     found, names: for each cell, the index in `names` of the link class that the run found.
     adopted, known: for each cell, the index in `known` of the link class in the references.

@@ -37,7 +37,7 @@ class Finding(NamedTuple):
 
     component: the name of the component.
     kind: a key of NEXT.
-    evidence: a sentence with values.
+    evidence: a sentence with the measured values.
     confidence: the basis of the evidence, such as "2 cells, one run".
     next_step: a sentence.
     testcase: the test case that shows the finding; "" for a finding about the state of a device.
@@ -56,8 +56,8 @@ class Finding(NamedTuple):
 class Share(NamedTuple):
     """The worst and the best cell of a link class, compared with the link's limit and with the typical value.
 
-    of_limit: (worst, best) as fractions of the limit; None if the limit is unknown.
-    of_typical: (worst, best) as fractions of the typical value; None if the typical value is unknown.
+    of_limit: (worst cell, best cell) as fractions of the limit; None if the limit is unknown.
+    of_typical: (worst cell, best cell) as fractions of the typical value; None if the typical value is unknown.
     minimum: whether the typical value is a minimum that an operator accepts.
     value, source: the typical value and its publication, as text.
     """
@@ -69,14 +69,14 @@ class Share(NamedTuple):
     source: str = ""
 
     def __str__(self) -> str:
-        """The share as text: "48 to 98 % of typical, 42 to 86 % of the limit"; "" if both are unknown."""
+        """Text such as "48 to 98 % of typical, 42 to 86 % of the limit"; "" if both shares are unknown."""
         typical = "the minimum that an operator accepts" if self.minimum else "typical"
         known = ((self.of_typical, typical), (self.of_limit, "the limit"))
         return ", ".join(f"{percents(shares)} of {what}" for shares, what in known if shares is not None)
 
 
 def percents(shares: tuple[float, float]) -> str:
-    """(worst, best) as text: "48 to 98 %", or "98 %" if both are equal."""
+    """The shares of the worst and the best cell as text: "48 to 98 %", or "98 %" if both are equal."""
     low, high = (f"{100 * share:.0f}" for share in shares)
     return f"{low} %" if low == high else f"{low} to {high} %"
 
@@ -120,7 +120,7 @@ def findings(record: Mapping[str, Any], evaluation: Evaluation) -> Iterator[Find
 def make_finding(
     component: str, kind: str, evidence: str, confidence: str, testcase: str = "", weight: float = 0.0, step: str = ""
 ) -> Finding:
-    """Makes a finding. step: the next step; default: the next step of its kind."""
+    """Makes a finding. step: the next step; by default, the next step of this kind of finding."""
     next_step = (step or NEXT[kind]).replace("{who}", component)
     return Finding(component, kind, evidence, confidence, next_step, testcase, weight)
 
@@ -130,7 +130,7 @@ def class_shares(
 ) -> dict[str, Share]:
     """{link class: its share}, for link classes whose limit or typical value is known.
 
-    values: the typical values; default: those of config/references.
+    values: the typical values; by default, the typical values in config/references.
     """
     if matrix.problem or matrix.whole is None or matrix.matrix.variant or not is_large(result):
         return {}
@@ -164,8 +164,8 @@ def is_large(result: Result) -> bool:
 def slow_class_findings(record: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Iterator[Finding]:
     """Yields findings about link classes that are slow as a whole. No cell is then slower than its class.
 
-    A class is slow if its best cell is below the typical value. If no typical value is known, the best cell must be
-    below half of the limit. Results with references and results with disturbances have no finding of this kind.
+    A class is slow if its best cell is below the typical value. Without a typical value, a class is slow if its best
+    cell is below half of the limit. Results with references and disturbed results have no finding of this kind.
     """
     if matrix.compared or (matrix.others is not None and matrix.others.entries):
         return
@@ -186,9 +186,9 @@ def slow_class_findings(record: Mapping[str, Any], result: Result, matrix: Matri
 
 
 def is_single_pair(result: Result) -> bool:
-    """Whether each cell is one copy by a copy engine, in one direction.
+    """Whether each cell of a result is one copy in one direction, by a copy engine.
 
-    In other test cases, several copies share links.
+    In other test cases, several copies can share a link.
     """
     ends = ("host_to_device_memcpy_ce", "device_to_host_memcpy_ce", "device_to_device_memcpy_read_ce")
     return result["testcase"] in (*ends, "device_to_device_memcpy_write_ce") and result["transport"] == "direct"
@@ -197,7 +197,7 @@ def is_single_pair(result: Result) -> bool:
 def staged_findings(pairs: Sequence[tuple[Result, MatrixVerdict]]) -> Iterator[Finding]:
     """Yields findings about pairs whose direct copies are slower than their copies through host memory.
 
-    The intervals of both medians must not overlap.
+    If the intervals of the two medians overlap, the pair is no finding.
     """
     by_key = {(result["testcase"], result["size_bytes"], matrix.matrix.variant): matrix for result, matrix in pairs}
     floor = FLOORS[DataPath.STAGED].lower

@@ -56,9 +56,9 @@ SIGMAS_OF_USUAL, SIGMAS_OF_FAST = 1.2816, 0.6745  # normal quantiles of USUAL an
 
 
 class Prior(NamedTuple):
-    """The expected rate of slow passes of healthy cells, before the run is considered.
+    """The rate of slow passes that is expected of healthy cells before the run.
 
-    samples: weight of the rate, as a number of samples.
+    samples: the rate counts as much as this number of samples of the run.
     """
 
     links: str  # the links that this prior describes
@@ -76,7 +76,7 @@ STARTED_BY_HOST = "in-turn"  # a value of the key `timing`
 
 
 def cell_prior(record: Mapping[str, Any], result: Result) -> Prior:
-    """The prior of the cells of a result."""
+    """The prior for the rate of slow passes of the cells of a result."""
     if any(BETWEEN_NODES in row for row in result["link_class"]):
         return NETWORK
     if (record["backend"], result["timing"]) != ("cuda", "gate"):
@@ -98,7 +98,7 @@ class SlowSamples:
     fails: True for intermittent cells that are FAIL, not WARN.
     short: whether the samples are short samples.
     common: a clause about a common cause, "" unless most cells are intermittent.
-    has_common_cause: whether no device or pair is flagged, because too many cells are intermittent.
+    has_common_cause: whether so many cells are intermittent that no single device or pair can be at fault.
     """
 
     samples: np.ndarray
@@ -114,7 +114,7 @@ class SlowSamples:
     has_common_cause: bool
 
     def sentence(self, row: int, column: int) -> str:
-        """A clause: "7 of 72 short samples, in 6 of 12 passes, are up to 50 % worse than its usual speed"."""
+        """Text such as "7 of 72 short samples, in 6 of 12 passes, are up to 50 % worse than its usual speed"."""
         slow = f"{self.slow[row, column]} of {self.samples[row, column]}{' short' if self.short else ''} samples"
         passes = f", in {self.slow_passes[row, column]} of {self.passes[row, column]} passes," if self.short else ""
         worst = f"{100 * self.worst[row, column]:.0f} %"
@@ -134,7 +134,8 @@ def find_slow_samples(record: Mapping[str, Any], result: Result) -> SlowSamples 
 def delayed_by_host(record: Mapping[str, Any], result: Result) -> np.ndarray:
     """True for the cells whose samples can be slow because the operating system delays a CPU; rows × columns.
 
-    A CPU copies the data of these cells inside a node, or a CPU starts and times each copy (staged copies).
+    * A CPU copies the data of these cells inside a node, or
+    * a CPU starts and times each copy of these cells (staged copies).
     """
     classes = np.array(result["link_class"], dtype=str)
     if result["timing"] == STARTED_BY_HOST:
@@ -147,8 +148,8 @@ def delayed_by_host(record: Mapping[str, Any], result: Result) -> np.ndarray:
 def count_slow_samples(samples: np.ndarray, is_latency: bool, prior: Prior, short: bool = True) -> SlowSamples:
     """Counts the slow samples of each cell and finds the intermittent cells.
 
-    samples: passes × rows × columns × samples, padded with NaN.
-    short: whether these are short samples.
+    samples: passes × rows × columns × samples of a pass, padded with NaN.
+    short: whether these samples are short samples.
     """
     deviation, usual = slowdowns(samples, is_latency)
     known = np.isfinite(samples)
@@ -176,7 +177,7 @@ def first_of_bursts(slow: np.ndarray) -> np.ndarray:
 
 
 def common_cause(found: np.ndarray, known: np.ndarray, slow: np.ndarray) -> tuple[str, bool]:
-    """(a clause about a common cause, whether the cause prevents flags of devices and pairs).
+    """Returns (clause about a common cause of the slow cells, whether no single device or pair can be at fault).
 
     The clause is "" unless most cells are intermittent.
 
@@ -216,7 +217,7 @@ def threshold(samples: np.ndarray, usual: np.ndarray, is_latency: bool) -> np.nd
 
 
 def quantile(samples: np.ndarray, share: float, is_latency: bool) -> np.ndarray:
-    """A quantile of the samples of each cell, sorted from slow to fast; rows × columns, NaN without samples."""
+    """The speed below which this share of the samples of each cell is; rows × columns, NaN without samples."""
     ordered = np.moveaxis(samples, 0, -1).reshape(*samples.shape[1:3], -1)
     ordered = np.sort(ordered, axis=-1)  # NaN last
     number = np.isfinite(ordered).sum(axis=-1)
@@ -262,7 +263,7 @@ def is_intermittent(
 
 @lru_cache(maxsize=4096)
 def upper_tail(trials: int, least: int, a: float, b: float) -> float:
-    """P(X >= least) of a beta-binomial distribution, accurate for small probabilities too."""
+    """P(X >= least) of a beta-binomial distribution with the parameters a and b, also accurate if P is small."""
 
     def log_beta(x: float, y: float) -> float:
         return math.lgamma(x) + math.lgamma(y) - math.lgamma(x + y)
@@ -274,9 +275,9 @@ def upper_tail(trials: int, least: int, a: float, b: float) -> float:
 
 
 def detection_power(results: Iterable[tuple[Mapping[str, Any], Result]]) -> list[str]:
-    """Sentences about the power to detect intermittent links, per kind of links.
+    """Sentences about the probability that a run finds an intermittent link, per type of link.
 
-    The power of a kind is the power of its worst test case.
+    The probability of a type is the lowest probability of its test cases.
     results: (record, result) of each matrix of a run.
     """
     worst: dict[tuple[str, str], float] = {}  # {(links, verdict): probability}
@@ -307,7 +308,7 @@ def detection_power(results: Iterable[tuple[Mapping[str, Any], Result]]) -> list
 
 
 def too_noisy(result: Result) -> int:
-    """The number of cells whose noise hides a loss of 50 %: a short sample at half speed does not count as slow."""
+    """The number of cells that are so noisy that a short sample at half speed does not count as slow."""
     samples, is_latency = grids.short_sample_array(result), result["unit"] == "us"
     assert samples is not None
     half = 1.0 if is_latency else 0.5
@@ -316,9 +317,9 @@ def too_noisy(result: Result) -> int:
 
 @lru_cache(maxsize=4096)
 def power(prior: Prior, cells: int, passes: int = PASSES, per_pass: int = PER_PASS, share: float = EXAMPLE) -> float:
-    """The probability to find a fault by short samples. share: the share of the faulty cell's samples that are slow.
+    """The probability that short samples find an intermittent cell, if no other cell of the matrix is slow.
 
-    The other cells of the matrix have no slow pass.
+    share: the share of slow samples of this cell.
     """
     chance, rest = 1 - chance_unseen(share, per_pass), (0, (cells - 1) * passes)
     return math.fsum(
@@ -330,7 +331,7 @@ def power(prior: Prior, cells: int, passes: int = PASSES, per_pass: int = PER_PA
 
 @lru_cache(maxsize=4096)
 def ordinary_power(prior: Prior, cells: int, samples: int = QUICK_SAMPLES) -> float:
-    """The probability to find a fault by ordinary samples. The fault slows the fraction EXAMPLE of the samples."""
+    """The probability that ordinary samples find a cell of which the share EXAMPLE of the samples is slow."""
     return math.fsum(
         math.comb(slow - 1, bursts - 1)
         * math.comb(samples - slow + 1, bursts)
@@ -343,5 +344,5 @@ def ordinary_power(prior: Prior, cells: int, samples: int = QUICK_SAMPLES) -> fl
 
 
 def chance_unseen(share: float, samples: int = QUICK_SAMPLES) -> float:
-    """The probability that none of a cell's samples is slow. share: expected fraction of slow samples."""
+    """The probability that no sample of a cell is slow. share: expected fraction of slow samples."""
     return math.pow(1 - share, samples)

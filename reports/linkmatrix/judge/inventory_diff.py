@@ -40,9 +40,9 @@ def difference_sentences(name: str, found: Mapping[str, str]) -> list[str]:
 def device_differences(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yields (device, sentence) for devices with fewer active NVLinks or a slower PCIe link than alike devices.
 
-    Alike devices have the same model and the same node.
-    An idle PCIe link lowers its generation. Generations are therefore compared only if the run copied from or to host
-    memory. The highest recorded generation of each device is compared.
+    Alike devices are on the same node and have the same model.
+    The driver lowers the PCIe generation of an idle link. Generations are therefore compared only if the run copied
+    data from or to host memory. The highest recorded generation of each device is compared.
     """
     names = {
         "nvlinks_active": "active NVLinks",
@@ -65,7 +65,7 @@ def device_differences(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def highest(record: Mapping[str, Any], device: Mapping[str, Any], name: str) -> int | None:
-    """The highest recorded value of a state of a device, such as "pcie_width"; None without a value."""
+    """The highest recorded value of a state of a device, such as of "pcie_width"; None without a value."""
     texts = [device.get("state", {}).get(name)]
     for one in record.get("health") or ():
         readings = one["readings"] if one["label"] == device["label"] else ()
@@ -79,7 +79,7 @@ def node_differences(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[s
     The compared facts are driver, kernel, product, board, BIOS, CUDA, NCCL, MPI, VBIOS, firmware, rates and widths of
     links, and numbers of devices.
 
-    records: (partition, record) of any number of nodes. If two records of a node differ, the first record counts.
+    records: (partition, record) of any nodes. If two records of a node differ, the first record counts.
     """
     records = list(records)
     found = [line for (_, name), of in facts_by_name(records).items() for line in difference_sentences(name, of)]
@@ -87,10 +87,10 @@ def node_differences(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[s
 
 
 def device_count_differences(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
-    """Sentences about nodes whose number of devices of a model is unusual.
+    """Sentences about nodes whose number of devices of a model differs from the other nodes.
 
-    Only records of the same check are compared, and only records that contain all devices of one node. Records with
-    --devices and records of ranks do not count.
+    Only records of the same check are compared. Each compared record contains all devices of one node. Records of runs
+    with --devices and records of ranks are therefore excluded.
     """
     found: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)
     for partition, record in records:
@@ -108,10 +108,9 @@ def device_count_differences(records: Iterable[tuple[str, Mapping[str, Any]]]) -
 
 
 def equal_groups(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
-    """{node: values of the facts that differ between the nodes of its partition}; "" if no fact differs.
+    """{node: text}, such as "driver 580, kernel 6.1". Nodes with equal texts have comparable measured values.
 
-    Example of a value: "driver 580, kernel 6.1". Measured values of two nodes are comparable only if these texts are
-    equal.
+    The text contains the facts that differ between nodes of the partition. The text is "" if no fact differs.
     records: see `node_differences`.
     """
     found: dict[str, list[str]] = defaultdict(list)
@@ -123,7 +122,7 @@ def equal_groups(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, 
 
 
 def facts_by_name(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[tuple[str, str], dict[str, str]]:
-    """The facts of nodes: {(partition, name of the fact, such as "driver"): {node: fact}}."""
+    """The facts of nodes: {(partition, name of a fact): {node: fact}}. Example of a name: "driver"."""
     found: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     software: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for partition, record in records:
@@ -141,7 +140,7 @@ def facts_by_name(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[tupl
 def node_software(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Yields (node, name, version) for each library in a record of one node.
 
-    A record of several nodes does not contain the node of a library, and yields nothing.
+    A record of several nodes yields nothing, because it does not contain the node of a library.
     """
     names = {device["node"] for device in record["devices"]}
     if len(names) == 1:
@@ -150,7 +149,7 @@ def node_software(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def node_facts(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yields (node, name of a fact, fact), without facts that depend on environment variables or modules."""
+    """Yields (node, name of a fact, fact) for facts that do not depend on environment variables or modules."""
     names = list(dict.fromkeys(device["node"] for device in record["devices"]))
     if len(names) == 1 and record["software"].get("driver"):
         yield names[0], "driver", record["software"]["driver"]
@@ -184,7 +183,7 @@ MAX_DIFFERENT = 1 / 3  # of a node's GPUs: if more GPUs differ, the difference i
 
 
 class ConnectionDifference(NamedTuple):
-    """A GPU or a pair of GPUs with an unusual connection. kind: a key of `findings.NEXT`."""
+    """A GPU or a pair of GPUs with an unusual connection. kind: the kind of finding, a key of `findings.NEXT`."""
 
     component: str
     kind: str
@@ -192,7 +191,7 @@ class ConnectionDifference(NamedTuple):
 
 
 def connection_differences(record: Mapping[str, Any]) -> Iterator[ConnectionDifference]:
-    """Yields the GPUs whose connections differ from those of the other GPUs of their node."""
+    """Yields the GPUs whose connections differ from the connections of the other GPUs of their node."""
     nodes: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for device in record["devices"]:
         nodes[device["node"]].append(device)
@@ -225,7 +224,7 @@ class Links(NamedTuple):
 
     @classmethod
     def from_classes(cls, classes: Sequence[Sequence[str]], at: Mapping[str, int]) -> "Links":
-        """The links of some GPUs. If one direction of a pair is unknown, the pair has the class of the other direction.
+        """The links between the GPUs in `at`. If one direction of a pair is unknown, the other direction counts.
 
         classes: link classes of all devices, as in the record.
         at: {label of a GPU: index in `classes`}.
@@ -240,7 +239,7 @@ class Links(NamedTuple):
         return cls(list(at), counts, known)
 
     def peer_counts(self, label: str, among: Sequence[str]) -> list[int | None]:
-        """The numbers of links from a GPU to the other GPUs in `among`."""
+        """The number of links from a GPU to each other GPU in `among`."""
         return [self.counts[label, other] for other in among if other != label]
 
 
@@ -251,7 +250,7 @@ def nvlink_count(name: str) -> int | None:
 
 
 def off_nvlink(links: Links) -> Iterator[ConnectionDifference]:
-    """Yields the GPUs without NVLink of a node whose other GPUs are all connected by NVLink."""
+    """Yields the GPUs that have no NVLink, if NVLink connects all other GPUs of the node to each other."""
     off = [label for label in links.labels if not any(n is None or n for n in links.peer_counts(label, links.labels))]
     rest = [label for label in links.labels if label not in off]
     is_complete = all(n for label in rest for n in links.peer_counts(label, rest))
@@ -266,7 +265,7 @@ def off_nvlink(links: Links) -> Iterator[ConnectionDifference]:
 
 
 def different_links(links: Links) -> Iterator[ConnectionDifference]:
-    """Yields GPUs and pairs whose number of NVLinks differs from the usual number."""
+    """Yields GPUs and pairs of GPUs whose number of NVLinks differs from the usual number of the node."""
     connected = [label for label in links.labels if any(links.peer_counts(label, links.labels))]
     known = Counter(n for pair, n in links.counts.items() if set(pair) <= set(connected) and n is not None)
     if len(connected) < MIN_GPUS or len(known) < 2:
@@ -289,7 +288,7 @@ def different_links(links: Links) -> Iterator[ConnectionDifference]:
 
 
 def far_from_adapters(devices: Sequence[Mapping[str, Any]]) -> Iterator[ConnectionDifference]:
-    """Yields GPUs whose distance to their nearest network adapter is larger than that of the other GPUs."""
+    """Yields GPUs that are farther from their nearest network adapter than the other GPUs of the node."""
     found = {device["label"]: device.get("state", {}).get("nic_class") for device in devices}
     found = {label: name for label, name in found.items() if name in PCI_CLASSES}
     usual, count = Counter(found.values()).most_common(1)[0] if found else ("", 0)

@@ -4,10 +4,10 @@ The compared value is the median of one link class, in one test case, on one nod
 median over all alike nodes. Alike nodes have the same back end, test case, size, variant, link class, GPUs and
 processor.
 
-The rule is by Iglewicz and Hoaglin (How to Detect and Handle Outliers, 1993): a value is an outlier if its distance
+The rule is by Iglewicz and Hoaglin (How to Detect and Handle Outliers, 1993). A value is an outlier if its distance
 from the median exceeds k · σ. σ is the scaled median absolute deviation.
 
-* k depends on the number m of compared values (`noise.sigma_limit`): 1 % of healthy sweeps have a false finding.
+* k depends on the number of compared values (`noise.sigma_limit`), so that 1 % of healthy sweeps have a false finding.
 * All keys with the same floor share one σ. A key with six or more nodes uses its own σ if this σ is more than twice the
   shared σ.
 * A deviation below the floor of the data path (`noise.ALONE`) is never a finding.
@@ -40,9 +40,9 @@ Measured = tuple[str, Mapping[str, Any], "Evaluation"]  # node, its record, its 
 
 
 class Key(NamedTuple):
-    """The properties that alike nodes share.
+    """The properties in which compared medians must agree.
 
-    models: the model of each device, and the model of the host's processor.
+    models: the model of each device, then the model of the processor.
     """
 
     backend: str
@@ -54,7 +54,11 @@ class Key(NamedTuple):
 
 
 class NodeMedians(NamedTuple):
-    """{node: median} of alike nodes, in `unit`. floor: the smallest deviation that can be a finding, as a fraction."""
+    """The medians of alike nodes.
+
+    medians: {node: median}, in `unit`.
+    floor: deviations below this fraction are never a finding.
+    """
 
     medians: dict[str, float]
     unit: str
@@ -62,10 +66,10 @@ class NodeMedians(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A slow node, and the worst of its medians.
+    """A slow node and its worst median.
 
     worse: the fraction by which this median is worse than the median over all alike nodes.
-    limit: the largest fraction that is not a finding.
+    limit: the limit of `worse`; a larger value is a finding.
     beyond: number of medians of the node that exceed their limit.
     compared: number of compared medians of the node.
     """
@@ -79,7 +83,7 @@ class Difference(NamedTuple):
 
 
 def node_medians(measured: Iterable[Measured]) -> dict[Key, NodeMedians]:
-    """The medians of the nodes of a sweep, without disturbed cells and without collectives."""
+    """The medians of the nodes of a sweep. Disturbed cells and collectives are excluded."""
     found: dict[Key, NodeMedians] = {}
     for node, record, evaluation in measured:
         models = (*sorted(device["name"] for device in record["devices"]), record["host"]["cpu"])
@@ -99,7 +103,7 @@ def node_medians(measured: Iterable[Measured]) -> dict[Key, NodeMedians]:
 
 
 def differences(figures: Mapping[Key, NodeMedians]) -> list[Difference]:
-    """The slow nodes, the smallest deviation first; [] if more than MAX_FLAGGED of the nodes are slow."""
+    """The slow nodes, the smallest deviation first; [] if the share of slow nodes exceeds MAX_FLAGGED."""
     compared = {key: one for key, one in figures.items() if len(one.medians) >= MIN_NODES}
     deviations = {key: worse_than_median(one) for key, one in compared.items()}
     total = sum(map(len, deviations.values()))
@@ -134,7 +138,7 @@ def differences(figures: Mapping[Key, NodeMedians]) -> list[Difference]:
 def robust_spread(deviations: Sequence[Mapping[str, float]]) -> float:
     """σ of all deviations, estimated from the median of their absolute values.
 
-    deviations: one dictionary per key: {node: deviation from the median over the alike nodes, as a fraction}.
+    deviations: per key, {node: deviation from the median over the alike nodes, as a fraction}.
     """
     fewest = min(map(len, deviations))
     every = np.abs([off for of in deviations for off in of.values()])
@@ -142,7 +146,7 @@ def robust_spread(deviations: Sequence[Mapping[str, float]]) -> float:
 
 
 def worse_than_median(one: NodeMedians) -> dict[str, float]:
-    """{node: the fraction by which its median is worse than the median over all alike nodes; negative: better}."""
+    """{node: the fraction by which its median is worse than the median over all nodes}; negative if better."""
     middle, sign = float(np.median(list(one.medians.values()))), 1 if one.unit == "us" else -1
     return {node: sign * (value / middle - 1) for node, value in one.medians.items()}
 

@@ -34,9 +34,10 @@ DISTURBED_LIMIT = 0.10
 
 
 class Rule(NamedTuple):
-    """A rule: its verdict, and a function that composes the sentence.
+    """A rule that decides the verdict of a cell.
 
-    verdict: None for cells that the test case leaves out.
+    verdict: None for cells that the test case does not measure.
+    sentence: function that composes the sentence about a cell.
     uses_reference: whether the rule compares the value with the reference.
     """
 
@@ -80,12 +81,12 @@ class Judged:
     """The verdicts on a block. All arrays are rows × columns.
 
     unverified: why the data is not verified; "" if the data is verified.
-    rules: indices of RULES.
+    rules: index in RULES of the rule that applies to each cell.
     value, low, high: value and limits of each cell's reference, in the matrix's unit; NaN without a reference.
     worse: the fraction by which a cell is worse than its reference; NaN if the cell was not measured. A cell without a
     reference is compared with the baseline of its link class.
-    disturbed: True for cells that are no evidence about the machine. Another process used a node or the memory of an
-    endpoint, and the cell is worse than expected or was not measured.
+    disturbed: True for cells that are slow or were not measured, and whose node or memory another process used. These
+    cells are no evidence about the machine.
     lag: see `class_lag`.
     others: the disturbances during the measurement.
     slow: the slow samples; None if the record contains no samples.
@@ -107,7 +108,7 @@ class Judged:
 
     @cached_property
     def codes(self) -> np.ndarray:
-        """The verdict of each cell as a number; -1 for cells that the test case leaves out."""
+        """The verdict of each cell as a number; -1 for cells that the test case does not measure."""
         return np.take(VERDICTS, self.rules)
 
     @property
@@ -121,7 +122,7 @@ class Judged:
         return np.take(LACKS_REFERENCE, self.rules)
 
     def severity(self) -> np.ndarray:
-        """A sort key: `worse`, or -inf for cells that were not tried after an earlier failure."""
+        """The sort key of each cell: `worse`, or -inf for cells that an earlier failure prevented."""
         return np.where(self.block.is_status("not-run"), -np.inf, np.nan_to_num(self.worse))
 
     def cell(self, r: int, c: int) -> CellVerdict:
@@ -162,7 +163,7 @@ class Judged:
         return CellVerdict(rule.verdict, reason, value if measured else None, reference, deviation)
 
     def baseline(self, r: int, c: int) -> str:
-        """The baseline of the cell's link class, in words: "the median" or "the best cell (54.31 GB/s)"."""
+        """The baseline of the link class of a cell, in words: "the median" or "the best cell (54.31 GB/s)"."""
         matrix = self.block.matrix
         group = matrix.class_names[self.block.classes[r, c]]
         if group not in matrix.classes:
@@ -171,7 +172,7 @@ class Judged:
         return "the median" if word == "median" else f"the {word} ({quantity(value, matrix.unit)})"
 
     def process_sentence(self, r: int, c: int) -> str:
-        """A sentence about the process that disturbed a cell; "" if the cell's rule names no process."""
+        """A sentence about the process that disturbed a cell; "" if the cell has another verdict than DISTURBED."""
         if self.others is None or self.rules[r, c] not in NAMES_PROCESS:
             return ""
         pair = self.block.matrix.rows[self.block.first + r], self.block.matrix.columns[c]
@@ -183,7 +184,7 @@ class Judged:
         return int(np.nan_to_num(self.numbers("samples")[r, c]))
 
     def numbers(self, name: str) -> np.ndarray:
-        """An array of the record, such as "samples" or "limit", for the rows of the block."""
+        """The values of an array of the record, such as "samples" or "limit"; rows × columns of the block."""
         cache = self.__dict__.setdefault("_maps", {})
         if name not in cache:
             cache[name] = self.block.numbers(name)
@@ -191,7 +192,10 @@ class Judged:
 
 
 def worse_than_class(matrix: Matrix, block: Block) -> np.ndarray:
-    """The fraction by which each cell is worse than the baseline of its link class; negative: better; NaN: unknown."""
+    """The fraction by which each cell is worse than the baseline of its link class.
+
+    The fraction is negative if the cell is better, and NaN if unknown.
+    """
     known, unit = matrix.classes, matrix.unit
     baselines = np.array([known[one].baseline(unit)[0] if one in known else np.nan for one in matrix.class_names])
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):

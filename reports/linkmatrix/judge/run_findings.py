@@ -3,12 +3,12 @@
 A lost device is FAIL. A lost process is INCOMPLETE. A device whose memory another process holds is DISTURBED.
 
 A driver also counts an Xid if another user's program crashes on a device. Example: seven programs crashed on one of two
-H100, the driver counted Xid 31 seven times, and no cell was slower. Such an Xid is no error of the device if all of
-these are true:
+H100, the driver counted Xid 31 seven times, and no cell was slower. An Xid is no error of the device if all of these
+are true:
 
 * NVIDIA's catalogue (https://docs.nvidia.com/deploy/xid-errors) lists no remedy, or only to restart the program.
 * Another process had a context on the device and ended before the last poll.
-* The run lost neither the device nor a cell of the device.
+* The run did not lose the device, and no cell of the device ended with an error.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -35,9 +35,9 @@ class Fact(NamedTuple):
 
     verdict: the best verdict that the fact allows.
     result: index of the test case; None: all test cases.
-    topic: selects the next step: "counters", "throttled", "samples", "time limit", "references", "computes
-    wrong" or "".
-    component: its name; "" if unknown.
+    topic: "counters", "throttled", "samples", "time limit", "references", "computes wrong" or "". The next step depends
+    on the topic.
+    component: name of the component; "" if unknown.
     cells: (number of affected cells, number of all cells), for a fact about samples. The sentence begins with both
     numbers.
     """
@@ -97,7 +97,7 @@ def other_size(table: str, result: Result) -> str:
 
 
 def duplicate_devices(record: Mapping[str, Any]) -> Iterator[str]:
-    """Yields sentences about devices that have two labels. A cell between these labels measures no link."""
+    """Yields a sentence per device that has two labels. A cell between these labels measures no link."""
     known: dict[str, str] = {}
     for device in record["devices"]:
         first = known.setdefault(device["uuid"] or device["label"], device["label"])
@@ -109,8 +109,8 @@ def duplicate_devices(record: Mapping[str, Any]) -> Iterator[str]:
 def sample_facts(record: Mapping[str, Any], result: Result, place: int) -> Iterator[Fact]:
     """Yields a fact if cells have too few samples for an interval of the median.
 
-    The command requested too few samples, or the time limit of the matrix ended the samples.
-
+    The fact contains the remedy. If the command requested too few samples, the remedy is --samples. If the time limit
+    ended the measurement, the remedy is --max-time.
     place: index of the test case.
     """
     least, single, too_few, measured = sample_counts(result)
@@ -176,9 +176,9 @@ def lost_endpoint_facts(record: Mapping[str, Any]) -> Iterator[tuple[Verdict, st
 
 
 def ending(record: Mapping[str, Any]) -> Verdict:
-    """The best verdict that the `Result:` of the program allows (PASS, FAIL, ERROR, TIMEOUT, INCOMPLETE).
+    """The best verdict that the `Result:` of the program allows.
 
-    DISTURBED if the only recorded cause is that other processes occupied memory.
+    The verdict is DISTURBED if the only recorded cause of an ERROR is that other processes occupied memory.
     """
     if record["result"] == "FAIL" and "soak" in record:
         from .soak_cells import computes_wrong, failed_cells_verdict
@@ -197,13 +197,13 @@ def ending(record: Mapping[str, Any]) -> Verdict:
 
 
 def memory_is_held(record: Mapping[str, Any]) -> bool:
-    """Whether another process occupied the memory of a device, so that a cell or all cells were not measured."""
+    """Whether cells were not measured because another process occupied the memory of a device."""
     held = any(one["kind"] == MEMORY for others in others_entries(record) for one in others.get("disturbances") or ())
     return held and (not record["results"] or any(lacks_memory(record, result) for result in record["results"]))
 
 
 def lacks_memory(record: Mapping[str, Any], result: Mapping[str, Any]) -> bool:
-    """Whether a result lacks a cell of a device whose memory another process occupied."""
+    """Whether a cell of a result was not measured because another process occupied the memory of a device."""
     from ..record.matrix import from_result
 
     others, matrix = disturbances(record, result), from_result(result)
@@ -217,18 +217,18 @@ def lacks_memory(record: Mapping[str, Any], result: Mapping[str, Any]) -> bool:
 
 
 def error_sentences(record: Mapping[str, Any]) -> list[str]:
-    """A sentence per error counter that rose. Xids that other programs caused are excluded."""
+    """A sentence per error counter that rose. Xids of other users' programs are excluded."""
     return [one.sentence for one in error_counters(record)]
 
 
 def error_counters(record: Mapping[str, Any]) -> list[CounterRise]:
-    """The error counters of devices and adapters that rose, without Xids that other programs caused."""
+    """The error counters of devices and adapters that rose. Xids of other users' programs are excluded."""
     theirs = foreign_xids(record)
     return [one for one in counter_rises(record) if one not in theirs.get(one.label, ())]
 
 
 def crashed_programs(record: Mapping[str, Any]) -> list[str]:
-    """A sentence per device on which programs of other users crashed, with their Xids."""
+    """A sentence per device on which programs of other users crashed. The sentence contains the Xids."""
     ended = ended_processes(record)
     return [
         f"{label}: programs of other users crashed on it ({', '.join(first(sorted(ended[label])))}): "
@@ -239,7 +239,10 @@ def crashed_programs(record: Mapping[str, Any]) -> list[str]:
 
 
 def foreign_xids(record: Mapping[str, Any]) -> dict[str, list[CounterRise]]:
-    """{device: its Xid counters, including their sum}, for devices on which programs of other users crashed."""
+    """{device: its Xid counters} of devices on which programs of other users crashed.
+
+    The counters of a device include the counter of the sum of all Xids.
+    """
     xids: dict[str, list[CounterRise]] = {}
     for one in counter_rises(record):
         if one.name.startswith(EVENT_PREFIX):
@@ -249,7 +252,7 @@ def foreign_xids(record: Mapping[str, Any]) -> dict[str, list[CounterRise]]:
 
 
 def only_program_xids(counters: Sequence[CounterRise]) -> bool:
-    """Whether all counted Xids are in PROGRAM_XIDS, which are errors of a program and not of the device."""
+    """Whether all counted Xids are in PROGRAM_XIDS. These Xids are errors of a program, not of the device."""
     known = {one.name: one.after - one.before for one in counters}
     return known.keys() <= PROGRAM_XIDS | {EVENT_PREFIX} and known.pop(EVENT_PREFIX, 0.0) == sum(known.values())
 
@@ -268,7 +271,7 @@ def failed_endpoints(record: Mapping[str, Any]) -> set[str]:
 
 
 def ended_processes(record: Mapping[str, Any]) -> dict[str, set[str]]:
-    """{device: names of ended processes}. Each process had a context on the device, and ended before the last poll."""
+    """{device: names of processes} that had a context on the device and ended before the last poll."""
     found: dict[str, dict[int, str]] = {}
     last: set[tuple[str, int]] = set()
     for others in others_entries(record):
@@ -311,15 +314,15 @@ def handover_sentences(result: Result) -> Iterator[tuple[Verdict, str]]:
 
 
 def part_counts(result: Result, part: str, shape: tuple[int, ...]) -> np.ndarray:
-    """The counts of a part of a visibility test; rows × columns, NaN without a count.
+    """The counts of each cell of a visibility test; rows × columns, NaN without a count.
 
-    part: such as "wrong_words".
+    part: the counted item, such as "wrong_words".
     """
     return grids.numbers(result["parts"][part]["values"]) if part in result["parts"] else np.full(shape, np.nan)
 
 
 def order_sentences(result: Result) -> Iterator[str]:
-    """Yields sentences about paths on which writes arrive out of order, for a visibility test."""
+    """Yields sentences about the paths on which writes arrived out of order in a visibility test."""
     if not is_visibility_test(result) or not {WRONG, ROUNDS, UNSEEN} <= result["parts"].keys():
         return
     wrong, unseen = ({cell: count for cell, count in counts_by_cell(result, part) if count} for part in (WRONG, UNSEEN))
@@ -338,7 +341,7 @@ def order_sentences(result: Result) -> Iterator[str]:
 def counts_by_cell(result: Result, part: str) -> Iterator[tuple[str, int]]:
     """Yields (cell, count), such as ("gpu1->gpu2", 12), for each cell with a count.
 
-    part: such as "wrong_words".
+    part: the counted item, such as "wrong_words".
     """
     for row, values in zip(result["rows"], result["parts"][part]["values"], strict=True):
         for column, value in zip(result["columns"], values, strict=True):

@@ -28,7 +28,7 @@ MIN_PARTNERS = 2  # groups that were measured with a slow group
 
 
 def measured_share(result: Mapping[str, Any]) -> float:
-    """The fraction of all pairs of endpoints that were measured in one or both directions."""
+    """The number of pairs measured in one or both directions, as a fraction of all pairs of endpoints."""
     pairs = {
         (min(row, column), max(row, column))
         for rows, columns in matching_cells(result)
@@ -39,7 +39,7 @@ def measured_share(result: Mapping[str, Any]) -> float:
 
 
 def coverage(result: Mapping[str, Any]) -> str:
-    """The measured share as text: "0.4 % of pairs measured: links not judged"."""
+    """The measured share as text, such as "0.4 % of pairs measured: links not judged"."""
     share = 100 * measured_share(result)
     return f"{share:.2g} % of pairs measured: links not judged" if share < 100 else "all pairs measured"
 
@@ -91,13 +91,11 @@ def unmeasured_endpoints(result: Mapping[str, Any]) -> list[str]:
 
 
 class GroupLoad(NamedTuple):
-    """The traffic of a group in one direction.
+    """The traffic of a group in one direction. Each load is the highest load of all partner groups.
 
     direction: "sends", "receives" or "both".
-    full_load: traffic while all endpoints send, as a share of the usual number of lines. The value is that of the best
-    partner group.
-    light_load: traffic per pair while few endpoints send, as a share of the bandwidth of one line. The value is that of
-    the best partner group.
+    full_load: traffic while all endpoints send, as a share of the usual number of lines.
+    light_load: traffic per pair while few endpoints send, as a share of the bandwidth of one line.
     lines: the number of lines that the uplinks of the group carry.
     partners: the number of groups that were measured with this group.
     """
@@ -111,12 +109,12 @@ class GroupLoad(NamedTuple):
 
 
 def group_loads(matchings: Mapping[str, Any], is_bidirectional: bool) -> tuple[list[GroupLoad], float, float]:
-    """(load of each group and direction, median number of lines, median number of concurrent pairs).
+    """(load of each group and direction, usual number of lines, usual number of concurrent pairs).
 
-    A line is the bandwidth of one pair while few pairs exchange data. The number of lines is the traffic of a group,
-    divided by the bandwidth of one line.
+    The bandwidth of one line is the bandwidth of a pair while few pairs exchange data. While all endpoints send, the
+    number of lines of a group is the traffic of the group divided by this bandwidth. The usual number is the median.
 
-    matchings: `matchings` of a result.
+    matchings: the key `matchings` of a result.
     is_bidirectional: whether a cell is the sum of both directions.
     """
     crossings = matchings["crossings"]
@@ -145,7 +143,7 @@ def group_loads(matchings: Mapping[str, Any], is_bidirectional: bool) -> tuple[l
 
 
 def lower_than_median(scores: np.ndarray) -> np.ndarray:
-    """True for scores that are lower than the median by more than MIN_DEVIATION and MIN_SIGMAS · σ."""
+    """True for scores that are below the median by more than MIN_DEVIATION and by more than MIN_SIGMAS · σ."""
     middle = float(np.median(scores))
     spread = noise.robust_sigma(scores)
     return scores < middle * (1 - max(MIN_DEVIATION, MIN_SIGMAS * spread))
@@ -155,8 +153,11 @@ def slow_groups(matchings: Mapping[str, Any], is_bidirectional: bool) -> list[tu
     """(group, direction, load) of each faulty group.
 
     direction: "sends", "receives" or "sends and receives".
-    load: when the group is slow. "all": while all endpoints send. "few": while few endpoints send. "both": in both
-    cases.
+    load: the load under which the group is slow.
+
+    * "all": all endpoints send.
+    * "few": few endpoints send.
+    * "both": the group is slow in both cases.
     """
     ends, _, _ = group_loads(matchings, is_bidirectional)
     if not ends:
@@ -220,7 +221,10 @@ def oversubscription_sentence(result: Mapping[str, Any]) -> str:
 
 
 def unmeasured_groups(result: Mapping[str, Any]) -> list[str]:
-    """The groups that lack a measurement with another group: with all of their endpoints, or with a few endpoints."""
+    """The groups whose traffic with other groups was not measured completely.
+
+    A complete measurement has two cases: all endpoints of the group send, and few endpoints send.
+    """
     matchings = result["matchings"]
     if not matchings.get("groups") or result["metric"] == "latency":
         return []

@@ -31,9 +31,9 @@ SOAK_RULES = (ORDER["off reference"], ORDER["disturbed"], ORDER["impossible"])
 
 
 class Step(NamedTuple):
-    """A lasting change of a cell.
+    """A lasting change of a cell during a soak.
 
-    worse: the fraction by which the cell is worse than before.
+    worse: the fraction by which the cell is worse after the change.
     at: seconds from the start of the soak to the change.
     lasting: number of intervals after the change in which the cell is worse.
     bins: number of all intervals after the change.
@@ -46,7 +46,7 @@ class Step(NamedTuple):
 
     @property
     def duration(self) -> str:
-        """A clause about how long the change lasted."""
+        """Text such as "and was worse in 9 of 10 bins since"."""
         if self.lasting == self.bins:
             return "and stayed worse"
         return f"and was worse in {self.lasting} of {self.bins} bins since"
@@ -105,11 +105,11 @@ def soak_facts(record: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
 
 
 def failed_cells_verdict(record: Mapping[str, Any]) -> Verdict:
-    """The verdict of the cells that failed in a soak.
+    """The verdict of a soak in which cells failed.
 
-    * FAIL for corrupt data.
-    * DISTURBED for an error or a timeout while another process used the node.
-    * INCOMPLETE for any other error or timeout.
+    * FAIL: a cell has corrupt data.
+    * DISTURBED: an error or a timeout, while another process used the node.
+    * INCOMPLETE: any other error or timeout.
     """
     if any(is_corrupt(one) for one in record["soak"]["events"]):
         return Verdict.FAIL
@@ -128,7 +128,7 @@ def computes_wrong(soak: Mapping[str, Any]) -> bool:
 
 
 def unmeasured_in_soak(record: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Yields (sentence, index of the test case), for test cases with cells that the soak did not measure."""
+    """Yields (sentence, index of the test case) for each test case with cells that the soak did not measure."""
     soak = record["soak"]
     found = {(one["testcase"], one["size_bytes"]): grids.numbers(one["count"]) for one in soak["matrices"]}
     for place, result in enumerate(record["results"] if soak["passes"] else []):
@@ -146,7 +146,7 @@ def after(seconds: float) -> str:
 
 
 def lasting_changes(matrix: Mapping[str, Any], bin_seconds: float) -> dict[str, Step]:
-    """{"gpu0->gpu1": step} of the cells that became worse by more than STRAGGLER_LIMITS and stayed worse."""
+    """{cell, such as "gpu0->gpu1": step} for cells that became worse by more than STRAGGLER_LIMITS and stayed worse."""
     found = {}
     for row, line in zip(matrix["rows"], matrix["bins"], strict=True):
         for column, bins in zip(matrix["columns"], line, strict=True):
@@ -157,9 +157,9 @@ def lasting_changes(matrix: Mapping[str, Any], bin_seconds: float) -> dict[str, 
 
 
 def fit_step(bins: Sequence[float | None], bin_seconds: float, unit: str) -> Step | None:
-    """Fits a step to the values of a cell; None if noise explains the values.
+    """The time at which the values of a cell became lastingly worse; None if noise explains the values.
 
-    bins: mean values of intervals of the same length.
+    bins: the mean value of each interval of the soak.
     """
     known = [(at, value) for at, value in enumerate(bins) if value is not None]
     best: tuple[float, Step] | None = None
@@ -190,10 +190,7 @@ class SoakFinding(NamedTuple):
 
 
 def soak_results(record: Mapping[str, Any]) -> Iterator[tuple[int, Result]]:
-    """Yields (index, result) for each test case of a soak.
-
-    The results have the values of the soak; see `lasting_value`.
-    """
+    """Yields (index, result) for each test case of a soak. The values of the result are from `lasting_value`."""
     soak = record.get("soak") or {"matrices": ()}
     found = {(one["testcase"], one["size_bytes"]): one for one in soak["matrices"]}
     for place, result in enumerate(record["results"]):
@@ -212,7 +209,7 @@ def soak_results(record: Mapping[str, Any]) -> Iterator[tuple[int, Result]]:
 def lasting_value(bins: Sequence[float | None], unit: str) -> float:
     """The value of a cell in the soak; NaN without a value.
 
-    This value is a low quantile: the share SOAK_QUANTILE of the cell's intervals is not better.
+    In the share SOAK_QUANTILE of its intervals, the cell is not better than this value.
     """
     known = sorted((one for one in bins if one is not None), reverse=unit == "us")
     if not known:
@@ -221,7 +218,7 @@ def lasting_value(bins: Sequence[float | None], unit: str) -> float:
 
 
 def soak_findings(place: int, testcase: str, before: Judged | None, soaked: Judged | None) -> Iterator[SoakFinding]:
-    """Yields findings about cells whose verdict in the soak is worse than before the soak."""
+    """Yields findings about cells whose verdict in the soak (`soaked`) is worse than their verdict before the soak."""
     if before is None or soaked is None:
         return
     for verdict in (Verdict.FAIL, Verdict.DISTURBED):

@@ -30,10 +30,11 @@ NO_MEASUREMENT = "the imported text contains no measurement: there is nothing to
 class CheckFacts:
     """The findings and settings of a check that its record does not contain.
 
-    testcase: the test case that the record must contain. "": all test cases that the record expects.
+    testcase: the test case that the record must contain. If "", the record must contain each test case in its key
+    `expected`.
     reasons: findings of the check.
     tolerated_counters: names of error counters that may rise.
-    measures: whether the test leaves a record.
+    measures: whether the test must leave a record.
     """
 
     testcase: str = ""
@@ -46,7 +47,7 @@ class CheckFacts:
 class TestVerdict:
     """The verdict of a test, and its causes.
 
-    reasons: findings of the check, and how the program ended.
+    reasons: findings of the check, and a sentence about how the program ended.
     facts: findings of the record.
     evaluation: the verdicts on the cells; None if no cells were judged.
     table: name of the table of references; "" for none.
@@ -110,11 +111,10 @@ def is_import_without_matrix(record: Mapping[str, Any]) -> bool:
 
 
 def ending_sentence(result: str, error: str) -> str:
-    """The sentence about the end of a program that did not pass.
+    """The sentence about the end of a program whose result is not PASS.
 
-    If a signal ended the program, the result is TIMEOUT, and the sentence names the signal.
-    result: the record's result.
-    error: the record's error, "" for none.
+    result: the record's result. If a signal ended the program, the result is TIMEOUT.
+    error: the record's error, such as "ended by signal Terminated"; "" for none.
     """
     if error.startswith(BY_SIGNAL):
         return f"the program was {error}"
@@ -122,7 +122,7 @@ def ending_sentence(result: str, error: str) -> str:
 
 
 def record_reasons(record: Mapping[str, Any], testcase: str) -> Iterator[Reason]:
-    """Yields the reasons why a record prevents a PASS: the program's result, or a missing matrix or test case.
+    """Yields the reasons why a test cannot be PASS: the program's result, or a missing matrix or test case.
 
     testcase: see `CheckFacts`.
     """

@@ -62,7 +62,7 @@ EXIT_CODES = {
 
 
 class Reason(NamedTuple):
-    """A sentence about a whole test, and the best verdict that this reason allows."""
+    """A sentence about a whole test, and the best verdict that the test can have for this reason."""
 
     verdict: Verdict
     sentence: str
@@ -104,24 +104,24 @@ MAX_SENTENCES = 8  # in one message
 
 
 def failed(*sentences: str) -> list[Reason]:
-    """A FAIL reason per sentence."""
+    """A reason with the verdict FAIL per sentence."""
     return [Reason(Verdict.FAIL, sentence) for sentence in sentences]
 
 
 def missing(*sentences: str) -> list[Reason]:
-    """An INCOMPLETE reason per sentence."""
+    """A reason with the verdict INCOMPLETE per sentence."""
     return [Reason(Verdict.INCOMPLETE, sentence) for sentence in sentences]
 
 
 def disturbed(*sentences: str) -> list[Reason]:
-    """A DISTURBED reason per sentence."""
+    """A reason with the verdict DISTURBED per sentence."""
     return [Reason(Verdict.DISTURBED, sentence) for sentence in sentences]
 
 
 def mismatch(found: Any, sentence: str) -> list[Reason]:
-    """A reason for a fact of the machine that differs from the expected configuration.
+    """A reason about a fact of the machine that differs from the expected configuration.
 
-    The reason is FAIL. If the fact is unknown (`found` is None, "" or "unknown"), the reason is INCOMPLETE.
+    The verdict is FAIL. If the fact is unknown (`found` is None, "" or "unknown"), the verdict is INCOMPLETE.
     """
     return missing(sentence) if found in (None, "", "unknown") else failed(sentence)
 
