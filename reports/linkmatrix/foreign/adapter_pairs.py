@@ -37,7 +37,8 @@ GID = re.compile(r"^ (?:local|remote) address:.*\n GID: (\S+)", re.MULTILINE)
 class Step:
     """One run of one program over one adapter.
 
-    how: "alone" if the other adapters were idle, "at-once" if all adapters were measured concurrently.
+    how: "alone": the other adapters were idle. "at-once": all adapters were measured concurrently.
+    code: the exit code.
     lines: the output of the client.
     command: the command line, with its environment variables.
     """
@@ -68,7 +69,7 @@ class Step:
 
     @property
     def other_measurement(self) -> str:
-        """The name of the printed measurement, if it differs from the requested measurement; else "".
+        """The name of the printed measurement, if the command requested another measurement; "" otherwise.
 
         A bidirectional test prints the sum of both directions. The sum is not a value of one direction.
         """
@@ -84,7 +85,7 @@ class Step:
         return self.printed if self.printed and not self.other_measurement else None
 
     def fault(self) -> str:
-        """A sentence on why the step has no table."""
+        """A sentence with the reason why the step has no table."""
         words = [line.strip() for line in self.lines if line.strip(" -*")]
         last = words[-1].removeprefix("adapter_pairs: ") if words else "no output"
         if self.printed:
@@ -104,7 +105,7 @@ class Output:
 
     adapters: {(role, name): port, as in a record}.
     nodes: {role: node}.
-    version: of perftest or UCX.
+    version: the version of perftest or UCX.
     """
 
     adapters: dict[tuple[str, str], Json]
@@ -118,7 +119,7 @@ class Output:
         return [name for role, name in self.adapters if role == "client"]
 
     def rate(self, name: str) -> float | None:
-        """The line rate of an adapter in Gb/s: the lower rate of both nodes. None if the kernel reports no rate."""
+        """The line rate of an adapter in Gb/s: the lower rate of its two nodes. None if the kernel reports no rate."""
         ports = [self.adapters[role, name] for role in self.nodes if (role, name) in self.adapters]
         rates = [line_rate(port["rate"]) for port in ports]
         known = [rate for rate in rates if rate is not None]
@@ -128,7 +129,7 @@ class Output:
 def parse_output(text: str, command: str = "") -> Output:
     """Parse the output of the script.
 
-    command: the command line of each program; {adapter} is replaced by the adapter's name.
+    command: the command line of each program. The name of the adapter replaces {adapter}.
     """
     adapters: dict[tuple[str, str], Json] = {}
     nodes: dict[str, str] = {}
@@ -158,7 +159,7 @@ def port(node: str, name: str, rate: str) -> Json:
 
 
 def measurement_faults(output: Output, how: list[str]) -> list[str]:
-    """Sentences on missing measurements.
+    """Sentences about missing measurements.
 
     how: the steps that each adapter must have: "alone", "at-once" or both.
     """
@@ -271,7 +272,7 @@ def notes_of(result: Json) -> list[str]:
 
 
 def concurrent_share(result: Json) -> float | None:
-    """The sum of all concurrent values, divided by the sum of the values alone. None if an adapter lacks a value."""
+    """The sum of the concurrent values, divided by the sum of the isolated values. None if a value is missing."""
     alone = result["parts"].get("alone", {"values": [[None]]})
     values, before = ([value for row in cells["values"] for value in row] for cells in (result, alone))
     return None if None in [*values, *before] else sum(values) / sum(before)

@@ -83,7 +83,7 @@ def gpu_labels(result: Mapping[str, Any]) -> list[str]:
 
 
 def failure_reason(result: Mapping[str, Any]) -> str:
-    """The warnings of a result as one line. Without warnings, the information of the result."""
+    """The warnings of a result as one line. If the result has no warnings: its information."""
     found = result.get("warnings") or result.get("info") or ""
     words = found if isinstance(found, list) else [found]
     texts = [one.get("warning", "") if isinstance(one, dict) else one for one in words]
@@ -91,6 +91,6 @@ def failure_reason(result: Mapping[str, Any]) -> str:
 
 
 def clean(value: Any) -> str:
-    """The text as one line, without control characters, cut after MOST_TEXT characters."""
+    """The value as one line of text, without control characters, and at most MOST_TEXT characters long."""
     text = " ".join(str(value).encode("utf-8", "replace").decode().split())
     return "".join(letter if letter.isprintable() else "?" for letter in text)[:MOST_TEXT]

@@ -33,12 +33,12 @@ class Grid:
 
 
 def prefixed(testcase: str, faults: Sequence[str]) -> tuple[str, ...]:
-    """The sentences `faults`. Each sentence starts with the name of the test case."""
+    """The sentences in `faults`, each preceded by the name of the test case."""
     return tuple(f"{testcase}: {fault}" for fault in faults)
 
 
 def row_number(word: str, _: int = 0) -> str | None:
-    """The first word of a line, if the word is a number; else None. The number is the label of a row."""
+    """The label of a row: the first word of a line, if the word is a number. None for other words."""
     return word if re.fullmatch(r"\d{1,5}", word) else None
 
 
@@ -54,12 +54,13 @@ def read_grid(
 ) -> Grid:
     """Read the rows at the reading position, and move the position behind the rows.
 
-    row_label: a function of (first word of a line, index of the row). Returns the row's label; None after the last row.
+    row_label: a function of (first word of a line, index of the row). Returns the row's label. Returns None for a line
+    that is not a row.
     number: the regular expression of a number, with the decimals that this program prints.
     wanted: the labels of all rows, in order.
     zero_is_mark: whether 0.00 on the diagonal means "does not apply".
-    unnamed: a list to which `row_label` adds each row without a name. Only the order identifies rows without a name.
-    split: a function that returns the words of a line, the row's label first; None for a separator between rows.
+    unnamed: a list to which `row_label` adds each row without a name. If a name is missing, the order must be correct.
+    split: a function that returns the words of a line. The first word is the row's label. None for a separator.
     """
     grid, seen = Grid(columns), []
     cell = re.compile(f"(?:{number})|" + "|".join(re.escape(mark) for mark in MARKS))
@@ -111,7 +112,7 @@ def keep_in_order(grid: Grid, seen: list[str], wanted: list[str]) -> None:
 
 
 def drop_shifted(grid: Grid, marks: tuple[str, ...]) -> None:
-    """Remove shifted rows. A row is shifted if it has a number on the diagonal, and other rows have a mark there."""
+    """Remove shifted rows. A shifted row has a number on the diagonal, where other rows have a mark."""
     marked = [row for row in grid.rows if row in grid.columns and grid.rows[row][grid.columns.index(row)] in marks]
     if not marked:
         return

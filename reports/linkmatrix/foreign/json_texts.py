@@ -31,7 +31,7 @@ def is_json(text: str) -> bool:
 
 
 def embedded(text: str) -> str:
-    """The first JSON object of a known program inside a text with other lines; "" if there is none."""
+    """The first JSON object of a known program in a text that also contains other lines; "" if there is none."""
     end = 0
     while line := LINE.search(text, end):
         begin = line.end() - 1

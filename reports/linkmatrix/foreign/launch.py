@@ -73,7 +73,7 @@ def command_extent(command: str | None) -> Extent:
 def mpirun_extent(words: list[str]) -> Extent:
     """The number of nodes and the number of processes of a command of Open MPI.
 
-    In the list of hosts, "a:8" is a host with 8 slots. A host without a number has one slot per mention.
+    In the list of hosts, "a:8" is a host with 8 slots. "a" is one slot of host a. The list can repeat a host.
     """
     count, hosts = option_number(words, PROCESSES), option_value(words, HOSTS)
     if hosts is None:
@@ -119,7 +119,7 @@ def option_value(words: list[str], names: tuple[str, ...]) -> str | None:
 
 
 def option_number(words: list[str], names: tuple[str, ...], default: int | None = None) -> int | None:
-    """The number after an option; `default` if the command does not contain the option. None for an invalid number.
+    """The number after an option; None if the number is invalid. `default` if the command lacks the option.
 
     names: the spellings of the option.
     """

@@ -4,14 +4,15 @@ Each size becomes a result with the columns "out-of-place" and "in-place". The v
 bandwidth and time are parts. A cell with wrong elements has the status 'error'. If the command sets NCCL_ALGO, the name
 of the test case ends with the algorithm, so that different algorithms are never compared.
 
-rccl-tests prints the same table, and more lines above: its version, and after the ranks the versions of RCCL, HIP and
-ROCm. Both programs have the engine `nccl`. The fields `program` and `software` of the record distinguish the programs.
+rccl-tests prints the same table. It also prints its version above the ranks, and the versions of RCCL, HIP and ROCm
+below the ranks. Both programs have the engine `nccl`. The fields `program` and `software` of the record distinguish the
+programs.
 
 Options change the columns:
 
-* -C prints the CPU time instead of the time.
-* -I prints four times of single iterations after each placement.
-* -S prints the time of day.
+* -C replaces the time by the CPU time.
+* -I adds four columns after each placement: the times of single iterations.
+* -S adds a column with the time of day.
 
 `nccl_json` reads the file that -J writes.
 """
@@ -39,7 +40,7 @@ PLACEMENTS = {"out-of-place": "", "in-place": "2"}  # placement → end of the n
 
 
 def row_pattern(placements: str, stamp: str) -> re.Pattern[str]:
-    """The regular expression of a row: size, count, type, operation, root, then the columns of results and of the time.
+    """The regular expression of a row: size, count, type, operation, root, results, and time of day.
 
     placements: the pattern of the columns of results. stamp: the pattern of the column with the time of day.
     """
@@ -52,7 +53,7 @@ def row_pattern(placements: str, stamp: str) -> re.Pattern[str]:
 def placement_pattern(end: str, more: str) -> str:
     """The regular expression of the columns of one placement (out-of-place or in-place).
 
-    end: the suffix of the names of its groups. more: the pattern of further columns.
+    end: the suffix of the names of the groups in the expression. more: the pattern of additional columns.
     """
     names = (("time", VALUE), ("alg", VALUE), ("bus", r"\d+\.\d\d"), ("wrong", WRONG))
     return "".join(rf"\s+(?P<{name}{end}>{pattern})" for name, pattern in names) + more
@@ -119,9 +120,9 @@ def rank(reading: Reading, match: re.Match[str]) -> None:
 
 
 def report_copies(reading: Reading, facts: Run, why: str) -> None:
-    """Report that several copies of the program printed their lines into each other. One report per run.
+    """Report that several processes of the program mixed their lines. Each run has at most one such report.
 
-    why: the evidence, for the message.
+    why: the evidence, as a part of the message.
     """
     if COPIED not in facts.settings:
         facts.settings[COPIED] = "yes"
@@ -155,7 +156,7 @@ def sizes(reading: Reading, match: re.Match[str]) -> None:
 def report_cut_table(reading: Reading, settings: Mapping[str, str], largest: int) -> None:
     """Report a table whose last rows are missing.
 
-    The table ends before the largest size, and the lines that follow a complete table are missing.
+    A table is cut if its last size is not the largest size, and the lines that follow a complete table are missing.
     settings: the settings from `sizes`. largest: the largest size in the table.
     """
     rest = itertools.takewhile(lambda line: not HEAD.match(line), reading.lines[reading.at :])
@@ -212,7 +213,7 @@ def add_sizes(reading: Reading, facts: Run, where: str, name: str, found: Iterab
     """Add a table for each valid size of a test. Returns the number of all sizes, valid or not.
 
     facts: the run.
-    where: the position of the test in its text.
+    where: the position of the test in the text, such as "line 12".
     name: the program of the test, such as all_reduce_perf.
     placements: the number of placements in the head line.
     """
@@ -246,7 +247,7 @@ def add_sizes(reading: Reading, facts: Run, where: str, name: str, found: Iterab
 
 
 def has_known_units(reading: Reading, head: int) -> bool:
-    """Whether the line of units below a head line contains only the expected units. Other units are reported.
+    """Whether the line of units below a head line contains only the expected units. Reports other units.
 
     head: the number of the head line.
     """
@@ -288,7 +289,7 @@ def rows(reading: Reading, pattern: re.Pattern[str], seen: list[int]) -> Iterato
 
 
 def add_small_sizes_note(reading: Reading, small: Sequence[str]) -> None:
-    """Add a note to the first table of the last run: the ignored sizes. Their bandwidth is printed as 0.00.
+    """Add a note to the first table of the last run: the sizes that are ignored because their bandwidth is 0.00.
 
     small: the ignored sizes.
     """
@@ -306,7 +307,7 @@ def row_without_head(reading: Reading, match: re.Match[str]) -> None:
 
 
 def wrong_elements(reading: Reading, match: re.Match[str]) -> None:
-    """Read `# Out of bounds values : 0 OK`, the number of wrong elements of all sizes together."""
+    """Read `# Out of bounds values : 0 OK`, the total number of wrong elements of all sizes."""
     reading.at += 1
     run = reading.runs[-1] if reading.runs else None
     if (match["wrong"], match["state"]) == ("0", "OK") or run is None or run.program not in PROGRAMS:
@@ -328,6 +329,6 @@ def algorithm_of(command: str) -> str:
 
 
 def add_row_fault(reading: Reading, line: str) -> None:
-    """Add a fault to the last table, if the line resembles a row that is cut or shifted."""
+    """Add a fault to the last table if the line looks like a cut or shifted row."""
     if re.match(r"^\s*\d+\s+\d+\s+\w", line) and reading.runs and reading.runs[-1].program in PROGRAMS:
         reading.add_incomplete_row()

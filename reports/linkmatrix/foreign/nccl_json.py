@@ -41,7 +41,7 @@ def read_json(content: Mapping[str, Any]) -> Reading:
 def versions(content: Mapping[str, Any]) -> dict[str, str]:
     """The versions of nccl-tests and of NCCL.
 
-    In newer files, the entry `version` is a number, and describes the layout of the file.
+    In newer files, the entry `version` is the version of the file format, not of nccl-tests.
     """
     found = {}
     if isinstance(content.get("version"), str):
@@ -73,7 +73,7 @@ def ranks(content: Mapping[str, Any]) -> list[dict[str, Any]]:
 def command_of(content: Mapping[str, Any]) -> str | None:
     """The command line; None if the file contains no command line.
 
-    If the file contains the environment variable NCCL_ALGO, NCCL_ALGO precedes the command.
+    If the file contains the environment variable NCCL_ALGO, the result begins with this variable.
     """
     arguments, environment = content.get("args"), content.get("env")
     if not isinstance(arguments, list) or not all(isinstance(word, str) for word in arguments) or not arguments:
@@ -96,7 +96,7 @@ def name_of(command: str | None, entries: list[Any]) -> str:
 
 
 def differences(entries: list[Any]) -> list[str]:
-    """A sentence for each size and placement whose results differ between repeats.
+    """A sentence for each size and placement whose result data differs between repeats.
 
     Only newer versions of nccl-tests compare the results of repeats.
     """
@@ -112,7 +112,7 @@ def differences(entries: list[Any]) -> list[str]:
 
 
 def size_of(entry: Any, place: int) -> Size | str:
-    """The numbers in an entry of `results`. For a damaged entry, a sentence about the damage."""
+    """The numbers in an entry of `results`. For a damaged entry: a sentence about the damage. place: its index."""
     where = f"result {place}"
     if not isinstance(entry, dict) or type(entry.get("size")) is not int or not 0 <= entry["size"] < 1 << 63:
         return f"{where}: the result has no size and is ignored"

@@ -17,7 +17,7 @@ class Placement(NamedTuple):
 
     time: in us.
     algorithm, bus: bandwidths in GB/s.
-    wrong: the number of wrong elements. Old versions print the largest error. "N/A" if the data was not checked.
+    wrong: the number of wrong elements; in old versions, the largest error. "N/A" if the data was not checked.
     """
 
     time: float
@@ -34,8 +34,8 @@ class Placement(NamedTuple):
 class Size(NamedTuple):
     """The numbers of one size.
 
-    where: the position of the size in the text, for sentences.
-    cpu: whether the times are CPU times. CPU times do not determine the bandwidths.
+    where: the position of the size in the text, for messages.
+    cpu: whether the times are CPU times. The bandwidths do not follow from CPU times.
     """
 
     size: int
@@ -59,7 +59,7 @@ def is_consistent(row: Size, name: str) -> bool:
 
 
 def is_too_small(row: Size) -> bool:
-    """Whether a bandwidth is 0.00 only because it was rounded: the size is too small for two decimals."""
+    """Whether a bandwidth is printed as 0.00 only because two decimals are too few for such a small size."""
     zero = [placement for placement in row.placements.values() if placement.bus == 0]
     return bool(zero) and all(placement.time > 0 and row.size / placement.time / 1e3 < LEAST for placement in zero)
 
@@ -72,7 +72,7 @@ def moves_nothing(row: Size) -> bool:
 def size_table(testcase: str, row: Size, alone: bool) -> Table:
     """The table of one size.
 
-    alone: whether the test ran on a single rank, for which the bus bandwidth is always 0.
+    alone: whether the test ran on a single rank. A single rank always has the bus bandwidth 0.
     """
     pairs = {("all", placement): of for placement, of in row.placements.items()}
     nothing = "not-run" if alone else "error"

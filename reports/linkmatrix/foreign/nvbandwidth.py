@@ -76,7 +76,7 @@ def add_process(facts: Run, match: re.Match[str]) -> None:
 
 
 def test_case(reading: Reading, match: re.Match[str]) -> None:
-    """Read `Running NAME.` and the tables below: one table, or three tables (each direction, and the total)."""
+    """Read `Running NAME.` and the tables below: one table, or one table per direction and a table of totals."""
     name = match[1]
     reading.at += 1
     tables: dict[str, tuple[int, str, Grid]] = {}
@@ -136,7 +136,7 @@ def add_table(reading: Reading, name: str, table: Table) -> None:
 
 
 def with_node_labels(table: Table, labels: Sequence[str]) -> Table:
-    """The table with labels[N] in place of each label "gpuN". Such a label is "worker-1:gpu2"."""
+    """The table with labels[N] in place of each label "gpuN". Example: "worker-1:gpu2" in place of "gpu6"."""
     places = {f"gpu{rank}": label for rank, label in enumerate(labels)}
 
     def moved(cells: Mapping[Pair, Any]) -> dict[Pair, Any]:
@@ -211,7 +211,7 @@ def rows_of(reading: Reading, line: int, name: str) -> Grid:
 
 
 def is_square(name: str) -> bool:
-    """Whether the table of a test case has one row per device. All other tables have a single row."""
+    """Whether the table of a test case has one row per device. Otherwise the table has a single row."""
     return name.removeprefix("multinode_").startswith("device_to_device")
 
 
@@ -235,7 +235,7 @@ def check_sum(reading: Reading, grid: Grid) -> None:
 def sum_difference(grid: Grid, printed: float) -> str:
     """A clause about a printed sum that differs from the sum of the numbers; "" if the sums agree.
 
-    Tables with faults are not compared, and the clause is "".
+    Tables with faults are not compared: the function returns "".
     """
     found = floats(grid.words().values())
     if grid.faults or abs(sum(found) - printed) <= 0.005 * (len(found) + 2):
@@ -309,8 +309,8 @@ def column_is_source(name: str, has_directions: bool) -> bool:
     """Whether data moves from the device of the column to the device of the row.
 
     The source code of nvbandwidth defines the direction (testcases_*.cpp and testcase.cpp).
-    has_directions: whether the output has a table per direction, as since 0.6. In the first of these tables, data moves
-    from the column to the row.
+    has_directions: whether the output has a table per direction, as in versions since 0.6. In the first of these
+    tables, data moves from the column to the row.
     """
     if name.startswith("device_to_device"):
         return has_directions or "_read_" in name or "latency" in name
@@ -318,7 +318,7 @@ def column_is_source(name: str, has_directions: bool) -> bool:
 
 
 def direction_suffix(name: str, total: bool) -> str:
-    """The suffix "_one_direction" if a bidirectional test case prints one direction only, and not the sum; else ""."""
+    """The suffix "_one_direction" for a bidirectional test case that prints one direction only; "" otherwise."""
     return "_one_direction" if "bidirectional" in name and not is_sum(name, total) else ""
 
 

@@ -67,7 +67,7 @@ def read_json(content: Mapping[str, Any]) -> Reading:
 
 
 def failure(case: Any) -> str:
-    """The status and the error message of a failed test case, as one text; "" if the test case did not fail.
+    """The status and the error message of a failed test case, as one text; "" for other test cases.
 
     case: an entry of the list `testcases`.
     """

@@ -5,7 +5,7 @@
          Link 1: <inactive>
          Link 0: Replay Errors: 0
 
-For a GPU without active links, a sentence follows the name, on the same line or on the next one.
+For a GPU without active links, a sentence follows the name, on the same line or on the next line.
 """
 
 import re

@@ -1,11 +1,11 @@
 """Reads the text of nvloom_cli 1.0 to 1.3, which runs one process per GPU of a multi-node NVLink domain.
 
-cli/testcases.cpp defines the source axis: `output.set(x, y)` fills column x of row y. Copies go from x to y between
-GPUs and between racks. In gpu_to_rack, they go from the GPU of a row to the racks of the columns. The program prints
-N/A for 0: the cell of a GPU and itself, or a pair that was not measured.
+cli/testcases.cpp defines the source axis: `output.set(x, y)` fills column x of row y. Between GPUs and between racks,
+copies go from x to y. In gpu_to_rack, copies go from the GPU of the row to the rack of the column. The program prints
+N/A instead of 0, for the cell of a GPU and itself, and for a pair that was not measured.
 
-Copies between pairs are measured as in nvbandwidth, and have the names of nvbandwidth. One pair at a time is measured,
-behind a kernel that waits. Buffers have 512 MiB by default. The value is the sum of both directions.
+Copies between pairs are measured as in nvbandwidth: one pair at a time, behind a kernel that waits. They have the names
+of nvbandwidth. Buffers have 512 MiB by default. A bidirectional value is the sum of both directions.
 """
 
 import re
@@ -118,7 +118,7 @@ def test_case(reading: Reading, match: re.Match[str]) -> None:
 
 
 def row_label(word: str, _: int) -> str | None:
-    """The first word of a line, if the word is the label of a row; else None.
+    """The first word of a line if the word is the label of a row; None otherwise.
 
     A label is a number, a rack, or two numbers.
     """

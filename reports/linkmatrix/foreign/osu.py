@@ -89,7 +89,7 @@ def sizes(reading: Reading, match: re.Match[str]) -> None:
 
 
 def buffers_of_command(reading: Reading, test: str) -> str:
-    """The memory of sender and receiver: "dd" for `osu_bw -d cuda D D`; "" if it is unknown.
+    """The memory of sender and receiver: "dd" for `osu_bw -d cuda D D`; "" if the memory is unknown.
 
     The options are in the command line, or in a line above the title.
     """
@@ -100,9 +100,9 @@ def buffers_of_command(reading: Reading, test: str) -> str:
 
 
 def head_of(reading: Reading, test: str, buffers: str) -> Head | None:
-    """Read the comments from the title of a test to the titles of the columns. None if the columns have another unit.
+    """Read the comments of a test, up to the titles of the columns. Returns None for columns of an unexpected unit.
 
-    buffers: the default for tests whose comments do not name the memory.
+    buffers: the memory of sender and receiver, for tests whose comments do not name the memory.
     """
     pairs = 1
     while reading.line().startswith("#"):

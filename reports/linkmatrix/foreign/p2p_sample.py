@@ -4,9 +4,9 @@ CUDA (p2pBandwidthLatencyTest.cu): cell (i, j) is a copy from i to j for writes,
 (`--p2p_read`). Bidirectional values are the sum of both directions. The diagonal is a copy inside a device. The program
 counts the bytes of such a copy twice. linkmatrix counts them once.
 
-PPU: the row is the root device. The root device writes to the column, or reads from the column. The program runs in one
-or several processes. With several processes, the head line always shows CE. Only the command line contains the kernel.
-If the text contains the command line, the command line therefore has priority.
+PPU: the row is the root device. The root device writes to the device of the column, or reads from this device. The
+program runs in one or several processes. With several processes, the head line always shows CE. Only the command line
+contains the kernel. The command line therefore has priority over the head line.
 """
 
 import re
@@ -42,7 +42,7 @@ QUANTITIES = {"latency": "copy latency", "bandwidth": "bandwidth", "bidirectiona
 
 
 def name_of(metric: str, direction: str, engine: str | None, kernel: str | None, peer: bool) -> str:
-    """The name of the test case with these properties. The name also shows that an engine or kernel is unknown."""
+    """The name of the test case with these properties. If the engine is unknown, the name contains "unknown_engine"."""
     stem = {"bandwidth": "memcpy", "bidirectional": "bidirectional_memcpy", "latency": "copy_latency"}[metric]
     by = {"ce": "ce", "sm": OF_KERNEL[kernel], None: "unknown_engine"}[engine]
     return f"device_to_device_{stem}_{direction}_{by}{'' if peer else '_peer_off'}"
@@ -161,12 +161,12 @@ def sample_engine(command: str | None) -> tuple[str, list[str]]:
 
 
 def bytes_counted_once(pair: tuple[str, str], value: float | str) -> float | str:
-    """The value of a cell. For a copy inside a device, half of the value: the program counts its bytes twice."""
+    """The value of a cell. The value of a copy inside a device is halved, because the program counts bytes twice."""
     return float(f"{value / 2:.9g}") if pair[0] == pair[1] and not isinstance(value, str) else value
 
 
 def cuda_enqueue(reading: Reading, name: str, direction: str) -> None:
-    """Read the CPU table below a latency table, with the head `CPU`: the time that the host needs."""
+    """Read the table with the head `CPU` below a latency table: the time that the host needs."""
     reading.skip(BLANK)
     if reading.line().split()[:1] != ["CPU"]:
         return
@@ -195,7 +195,7 @@ def cuda_connectivity(reading: Reading, _: re.Match[str]) -> None:
 
 
 def ppu_labels(words: list[str]) -> list[str] | None:
-    """The labels of the columns, if the words are a line of columns; else None."""
+    """The labels of the columns, if the words are a line of columns; None otherwise."""
     found = [PPU_COLUMN.match(word) for word in words]
     if not found or not all(found):
         return None
@@ -229,7 +229,7 @@ def ppu_cells(reading: Reading, number: str = NUMBER):
 
 
 def ppu_mode(reading: Reading, match: re.Match[str]) -> None:
-    """Read `(EnabledP2P CE WRITE Unidirectional)` and its table. The table begins on the same line or on the next."""
+    """Read `(EnabledP2P CE WRITE Unidirectional)` and the table, which begins on this line or on the next line."""
     line, rest = reading.at + 1, match["rest"].strip()
     reading.at += 1
     if not rest and reading.at < len(reading.lines):
@@ -279,7 +279,7 @@ def engine_of(command: str | None, printed: str, several: bool) -> tuple[str | N
     """Returns (engine, kernel, notes).
 
     The command line determines the engine and the kernel. Missing options have the program's defaults.
-    Without a command line, the engine is the printed engine. With several processes, the engine is then unknown.
+    Without a command line, the engine of one process is the printed engine. The engine of several processes is unknown.
     printed: the engine in the head line. several: whether several processes ran.
     """
     if command is None or "p2pBandwidthLatencyTest" not in command:
@@ -295,7 +295,7 @@ def engine_of(command: str | None, printed: str, several: bool) -> tuple[str | N
 
 
 def ppu_connectivity(reading: Reading, _: re.Match[str]) -> None:
-    """Read the matrix of hops: the number of hops of the shortest path. 0 is a pair without a path."""
+    """Read the matrix of hops: the number of hops of the shortest path. 0 means that the pair has no path."""
     line = reading.at + 1
     reading.at += 1
     found = ppu_cells(reading, number=r"\d{1,3}")

@@ -1,4 +1,4 @@
-"""Converts the output of src/peers/peer.sh into a record. It contains the output of an established benchmark."""
+"""Converts the output of src/peers/peer.sh into a record. The script runs an established benchmark."""
 
 import re
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ class Output:
 
     nodes: the node of each rank.
     path: the path of the program.
-    missing: the name of the program, if the program is not installed.
+    missing: the name of the program if the program is not installed; "" otherwise.
     code: the exit code of the program; None if the program did not end.
     topology: the output of nvidia-smi.
     text: the output of the program.
@@ -44,7 +44,7 @@ class Output:
 
 @dataclass(frozen=True)
 class FoundTables:
-    """The valid tables of a test case in one run of a program, and sentences on the faults of the run."""
+    """The valid tables of a test case in one run of a program. faults: sentences about missing or damaged output."""
 
     run: Run
     faults: list[str] = field(default_factory=list)
@@ -116,7 +116,7 @@ def find_tables(output: Output, testcase: str, command: str) -> FoundTables:
 
 
 def program_of(name: str) -> str:
-    """The name of the program in records. All programs of OSU have one name, and so have all programs of nccl-tests."""
+    """The name of a program in records. All programs of OSU share one name, as do all programs of nccl-tests."""
     return next((program for begin, program in PROGRAMS.items() if name.startswith(begin)), nccl.PROGRAM)
 
 

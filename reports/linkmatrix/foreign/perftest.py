@@ -89,8 +89,8 @@ def table_of(
 ) -> Table:
     """The table of one size.
 
-    value, peak: in us or GB/s. A peak of 0 was not measured.
-    average: whether the latency is an average. Otherwise the latency is the typical latency.
+    value, peak: in us or GB/s. The peak is 0 if it was not measured.
+    average: whether `value` is the average latency. Otherwise `value` is the typical latency.
     """
     both, pair = test.endswith("_both_ways"), (nic, "peer")
     bandwidth = "sum of both directions" if both else "bandwidth"
@@ -117,7 +117,7 @@ def is_consistent(words: list[str], columns: int, latency: bool, average: bool) 
     * Bandwidths agree if the average is at most the peak.
     * Latencies agree if they lie between the minimum and the maximum.
 
-    The numbers disagree if a word is missing or repeated, because the other words are then in wrong columns.
+    If a word is missing or repeated, the other words are in wrong columns, and the numbers disagree.
     """
     used = words[2:6] if latency else words[2:4]
     if len(words) != columns or not words[1].isdecimal() or not all(map(NUMBER.fullmatch, used)):

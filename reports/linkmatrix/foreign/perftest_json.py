@@ -1,7 +1,7 @@
 """Reads the JSON of perftest (`--out_json`, since 4.5): one size of one test.
 
-The file contains no unit for the bandwidth. Message rate (in 1e6 messages per second) and size determine the unit: Gb/s
-of --report_gbits, or MiB/s.
+The file contains no unit for the bandwidth. The unit is Gb/s with --report_gbits, and MiB/s otherwise. The message rate
+(in 1e6 messages per second) times the size shows which unit applies.
 """
 
 import re
@@ -55,7 +55,7 @@ def latency_of(numbers: Mapping[str, Any]) -> float:
 def bandwidth_of(numbers: Mapping[str, Any], size: int) -> tuple[float, float]:
     """Returns (average, peak) in GB/s. Raises BadInput.
 
-    The file does not name the unit of its bandwidths. The message rate times the size determines the unit.
+    The file contains no unit. The message rate times the size shows which unit applies.
     """
     average, peak, rate = (numbers.get(name) for name in ("BW_average", "BW_peak", "MsgRate"))
     if not all(map(is_number, (average, peak, rate))):

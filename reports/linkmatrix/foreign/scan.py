@@ -142,7 +142,7 @@ def read_text(text: str) -> list[Run]:
 def runs_with_content(runs: list[Run], unread: list[str]) -> list[Run]:
     """The runs that have content. Raises BadInput if the size of a copy is impossible.
 
-    unread: problems after the last run. They are added to the last run.
+    unread: problems after the last run. The function adds these problems to the last run.
     """
     if runs:
         runs[-1].problems += unread
@@ -169,7 +169,7 @@ def nothing_read(lines: Lines, unread: list[str]) -> str:
 
 
 def unreadable_reason(lines: list[str]) -> str:
-    """The reason why no number is readable: the file is binary, or its numbers have decimal commas. "" for neither."""
+    """The reason why no number is readable: a binary file, or decimal commas. "" if neither is true."""
     if sum(line.count("\ufffd") for line in lines) > sum(map(len, lines)) // MOST_REPLACED:
         return "the file is binary"
     commas, points = (sum(len(one.findall(line)) for line in lines) for one in (DECIMAL_COMMA, DECIMAL_POINT))

@@ -14,7 +14,7 @@ BLANK = re.compile(r"\s*$")  # an empty line
 
 @dataclass(frozen=True)
 class Part:
-    """A further matrix of a table, with the same rows and columns. It has a title, a unit (GB/s, us, %) and numbers."""
+    """An additional matrix of a table, with the same rows and columns. unit: GB/s, us or %."""
 
     title: str
     unit: str
@@ -27,9 +27,9 @@ class Table:
 
     Rows are sources.
     metric: "bandwidth", "bidirectional" or "latency".
-    cells: {(row, column): number in `unit`, or a status}. The text does not contain the missing cells.
+    cells: {(row, column): number in `unit`, or a status}. A cell that the text does not contain is missing.
     size_bytes: None if the program does not print the size.
-    faults: sentences on ignored rows.
+    faults: sentences about ignored rows.
     line: the number of the head line, counted from 1.
     """
 
@@ -100,14 +100,14 @@ class Topology:
 class Run:
     """One run of one program.
 
-    first, last: the numbers of the first and the last line of the run. The first line is that of the first table.
+    first, last: the numbers of the first and the last line of the run. The first line is the head of the first table.
     devices: {index: model}.
     ranks: {rank of a collective: (host, number of the device on the host)}.
     states: {label of a device: its state}.
     models: {label of a device: its model}.
     known: a topology found earlier in the same text.
-    problems: sentences on missing data.
-    wrong: sentences on wrong data.
+    problems: sentences about missing data.
+    wrong: sentences about wrong data.
     notes: other remarks for the user.
     node: the host; "" if the text does not name the host.
     processes: {rank: (host, device, model)}.
@@ -151,7 +151,7 @@ class Run:
 
     @property
     def faults(self) -> list[str]:
-        """The sentences on missing, ignored or wrong data, at most MOST_NOTES."""
+        """The sentences about missing, ignored or wrong data, at most MOST_NOTES."""
         found = self.wrong + self.problems + [fault for table in self.tables for fault in table.faults]
         return (found + list(self.topology.faults if self.topology else ()))[:MOST_NOTES]
 
@@ -186,7 +186,7 @@ class Reading:
             self.at += 1
 
     def may_be_cut(self) -> bool:
-        """Whether the line at the reading position is the last line and lacks a line break. It may be incomplete."""
+        """Whether the line at the reading position may be incomplete, because the text ends without a line break."""
         return self.cut and self.at == len(self.lines) - 1
 
     def end_run(self) -> None:
@@ -201,14 +201,14 @@ class Reading:
         (self.current.problems if self._open else self.early_problems).append(sentence)
 
     def facts(self, program: str) -> Run:
-        """The run that receives the facts above a table. If the current run already has tables, this is a new run."""
+        """The run that receives the facts above a table. Starts a new run if the current run already has tables."""
         if self._open or self.current.program not in ("", program):
             self.end_run()
         self.current.program = program
         return self.current
 
     def run(self, program: str, line: int) -> Run:
-        """The run that receives the tables of `program`. If the current run is of another program, this is a new run.
+        """The run that receives the tables of `program`. Starts a new run if the current run is of another program.
 
         line: the number of the first line of a new run.
         """
@@ -288,5 +288,5 @@ class Reading:
 
 
 def is_square(table: Table) -> bool:
-    """Whether both axes of a table are the same GPUs (not host memory, not network adapters)."""
+    """Whether rows and columns of a table are the same GPUs."""
     return table.rows == table.columns and table.memory == "device" and table.engine != "rdma"

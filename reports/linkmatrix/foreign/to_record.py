@@ -29,7 +29,7 @@ def to_record(run: Run, file: str, content: bytes, now: str, measured: str | Non
 
     content: the bytes of `file`, in which the run was found.
     now: the time of the import, UTC, in the format of records.
-    measured: the time of the measurement, in the same format; None if it is unknown.
+    measured: the time of the measurement, in the same format; None if unknown.
     size: bytes per copy, for bandwidth tables whose program does not print the size.
     """
     labels = device_labels(run)
@@ -76,7 +76,7 @@ def to_record(run: Run, file: str, content: bytes, now: str, measured: str | Non
 def measured_record(
     run: Run, text: str, nodes: list[str], testcase: str, asked_by: str | None, size: int | None = None
 ) -> Record:
-    """The record of a test case that was just measured on `nodes`. The first node is the host.
+    """The record of a test case that was measured a moment ago. nodes: the measured nodes. The first node is the host.
 
     text: the program's output. size: as in `to_record`.
     """
@@ -90,7 +90,7 @@ def measured_record(
 def collective_extent(run: Run) -> Extent:
     """The number of nodes and the number of ranks of a collective, from the list of ranks and the command.
 
-    A number is None if the two differ, or if neither contains the number.
+    A number is None if the list and the command contradict each other, or if neither contains the number.
     """
     listed, started = launch.ranks_extent(run.ranks), launch.command_extent(run.command)
     counts = [{count for count in both if count is not None} for both in zip(listed, started, strict=True)]

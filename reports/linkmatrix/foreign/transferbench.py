@@ -87,12 +87,12 @@ def row_words(line: str) -> list[str] | None:
 
 
 def row_label(word: str, _: int) -> str | None:
-    """The first word of a line, if the word is a row's label from `row_words`; else None."""
+    """The first word of a line if the word is the label of a row; None otherwise."""
     return word if re.fullmatch(r"(cpu|gpu)\d+(->|<-|<->)?", word) else None
 
 
 def all_to_all(reading: Reading, match: re.Match[str]) -> None:
-    """Read `Summary: [67108864 bytes per Transfer]`, and the matrix below. The matrix has sums of rows and columns."""
+    """Read `Summary: [67108864 bytes per Transfer]`, and the matrix below, with the sums of its rows and columns."""
     line = reading.at + 1
     reading.at += 1
     reading.skip(RULE)
@@ -144,7 +144,7 @@ def all_to_all(reading: Reading, match: re.Match[str]) -> None:
 
 
 def check_rows(grid: Grid, names: list[str]) -> None:
-    """Remove rows whose sum differs from the printed sum, STotal. In these rows, a digit is missing."""
+    """Remove rows whose numbers do not add up to the printed sum STotal, because a digit is missing."""
     for row, words in list(grid.rows.items()):
         found, totals = floats(words[: len(names)]), floats(words[len(names) :])
         if len(totals) < 2 or abs(sum(found) - totals[0]) > 0.0005 * (len(found) + 2):
@@ -153,7 +153,7 @@ def check_rows(grid: Grid, names: list[str]) -> None:
 
 
 def check_columns(reading: Reading, grid: Grid, names: list[str]) -> None:
-    """Compare the sums of the columns with the line RTotal. Raises BadInput if they differ. The line may be missing."""
+    """Compare the sums of the columns with the line RTotal, if the line exists. Raises BadInput if the sums differ."""
     totals = TOTALS.match(reading.line())
     if totals is None or grid.faults or reading.may_be_cut():
         return
@@ -169,7 +169,7 @@ def check_columns(reading: Reading, grid: Grid, names: list[str]) -> None:
 def peer_to_peer(reading: Reading, match: re.Match[str]) -> None:
     """Read a matrix between CPUs and GPUs, measured one pair at a time.
 
-    A bidirectional matrix has three lines per source: each direction, and the sum.
+    A bidirectional matrix has three rows per source: one row per direction, and the sum.
     """
     line, both = reading.at + 1, match["ways"] == "Bi"
     reading.at += 1
@@ -224,12 +224,12 @@ def table_fields(
     read: bool,
     by: str,
 ) -> dict:
-    """The fields of a `Table`. All rows have the same type of memory (host or device), and so have all columns.
+    """The fields of a `Table`. All rows have one type of memory (host or device). All columns have one type too.
 
     words: {mark of a direction: {pair: word}}.
     both: whether the copies are bidirectional.
     read: whether the destination copies the data.
-    by: the engine of GPUs.
+    by: the engine of copies by GPUs, such as "sm".
     """
     names = {"cpu": "host", "gpu": "device"}
     source, sink = names[rows[0][:3]], names[columns[0][:3]]
@@ -266,7 +266,7 @@ def table_fields(
 
 
 def check_directions(grid: Grid, names: list[str]) -> None:
-    """Remove sources with a wrong sum. A source has three rows: each direction, and the sum of both directions.
+    """Remove sources with a wrong sum. A source has three rows: one row per direction, and their sum.
 
     A source that lacks a row is removed too.
     """
@@ -281,13 +281,13 @@ def check_directions(grid: Grid, names: list[str]) -> None:
 
 
 def is_sum(one: str, other: str, total: str) -> bool:
-    """Whether `total` is the sum of the two other printed numbers, within rounding. Three equal marks agree too."""
+    """Whether `total` is the sum of the two other printed numbers, within rounding. Also true for three equal marks."""
     found = floats((one, other, total))
     return one == other == total if len(found) < 3 else abs(found[0] + found[1] - found[2]) < 0.0151
 
 
 def check_averages(reading: Reading, grid: Grid, names: list[str]) -> None:
-    """Compare the averages below a matrix with the averages of its numbers. Raises BadInput if they differ."""
+    """Compare the printed averages with the averages of a matrix. Raises BadInput if the averages differ."""
     at = reading.at
     while at < len(reading.lines) and re.match(r"^\s*(CPU->CPU.*)?$", reading.lines[at]):
         at += 1

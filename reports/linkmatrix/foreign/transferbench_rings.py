@@ -1,8 +1,8 @@
 """Reads TransferBench's preset `nicrings`: each network adapter sends to the same adapter of the next rank.
 
-All transfers run concurrently. A row is the sending rank. A column is a ring: an adapter and its nearest memory, which
-are the same on both ranks. In the source code (NicRings), the rank of the row is the source, and the next rank is the
-destination.
+All transfers run concurrently. A row is the sending rank. A column is a ring: an adapter and its nearest memory. All
+ranks of a ring use the same adapter and memory. In the source code (NicRings), the rank of the row is the source, and
+the next rank is the destination.
 """
 
 import re
@@ -38,7 +38,7 @@ def row_words(line: str) -> list[str] | None:
 
 
 def rings(reading: Reading, _: re.Match[str]) -> None:
-    """Read a table of rings: its title, the settings, three lines of column labels, and one row per rank."""
+    """Read a table of rings: title, settings, three head lines (memory, adapter number, adapter name), rows."""
     line, begin = reading.at + 1, reading.at + 1
     reading.at += 1
     reading.skip(FILLER)
@@ -94,7 +94,7 @@ def rings(reading: Reading, _: re.Match[str]) -> None:
 
 
 def check_totals(grid: Grid) -> None:
-    """Remove rows whose sum differs from the printed sum, TOTAL. In these rows, a digit is missing."""
+    """Remove rows whose numbers do not add up to the printed sum TOTAL, because a digit is missing."""
     for row, words in list(grid.rows.items()):
         marked = [word for word in words if not re.fullmatch(r"[\d.]+", word)]
         if marked or abs(sum(map(float, words[:-1])) - float(words[-1])) > 0.005 * (len(words) + 1):
@@ -103,7 +103,7 @@ def check_totals(grid: Grid) -> None:
 
 
 def column_labels(heads: list[list[str]]) -> list[str]:
-    """The label of each ring, such as gpu0:bnxt_re0. [] if the three lines of columns contradict each other."""
+    """The label of each ring, such as gpu0:bnxt_re0. [] if the three head lines contradict each other."""
     if len(heads) < 3 or len({len(fields) for fields in heads}) != 1 or len(heads[0]) < 3:
         return []
     memories, numbered, named = heads

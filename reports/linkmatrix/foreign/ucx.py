@@ -1,7 +1,7 @@
 """Reads the output of ucx_perftest's client: the bandwidth or the latency of tagged messages.
 
 Only the command contains the test and the size. "MB/s" is 2^20 bytes per second (perftest.c: 1024.0 * 1024.0).
-Latencies are one-way; the record has the median.
+Latencies are one-way. The record contains the median latency.
 """
 
 import re

@@ -76,7 +76,7 @@ class Lines:
         return LINE_NUMBER.sub(lambda found: f"{found[1]} {self.number(int(found[2]))}", sentence)
 
     def number(self, line: int) -> int:
-        """The line number in the original text of the given line number. Both count from 1."""
+        """The number of a line in the original text. line: its number in these lines. Both count from 1."""
         return self.numbers[line - 1] if 0 < line <= len(self.numbers) else line
 
     def renumbered(self, run: Run) -> Run:
@@ -124,9 +124,9 @@ def prefixes_before_heads(lines: Sequence[str], is_head: IsHead) -> list[re.Patt
 
 
 def nested_prefixes(line: str, is_head: IsHead, most: int) -> Iterator[tuple[re.Pattern[str], ...]]:
-    """Yields one tuple: the regular expressions of a line's prefixes, the outermost first.
+    """Yields the regular expressions of a line's prefixes as one tuple, the outermost first.
 
-    Yields nothing if no head line follows the prefixes.
+    If no head line follows the prefixes, the function yields nothing.
     most: the maximum number of prefixes.
     """
     for pattern in (*PREFIXES, HOST):
@@ -145,7 +145,7 @@ def nested_prefixes(line: str, is_head: IsHead, most: int) -> Iterator[tuple[re.
 def grouped_by_process(lines: Sequence[str], patterns: Sequence[re.Pattern[str]], is_head: IsHead) -> Lines:
     """The lines without prefixes, grouped by process.
 
-    A head line without a prefix ends all groups. Lines above this line stay above the line.
+    A head line without a prefix ends all groups. Lines above this head line stay above it.
     """
     found = Lines()
     processes: dict[str, Lines] = {}
@@ -177,7 +177,7 @@ def without_prefixes(line: str, patterns: Sequence[re.Pattern[str]]) -> tuple[st
 
 
 def dedented(found: Lines, is_head: IsHead) -> Lines:
-    """The lines with less indentation: a block that starts with an indented head line is moved to the left."""
+    """The lines, with less indentation in each block that starts with an indented head line."""
     depth, lines = 0, []
     for line in found.lines:
         blanks = INDENT.match(line, 0, MOST_PREFIX).end()  # type: ignore[union-attr]
@@ -193,7 +193,7 @@ def dedented(found: Lines, is_head: IsHead) -> Lines:
 def without_table_bars(found: Lines, is_head: IsHead) -> Lines:
     """The lines, with each row of a Markdown table changed to a plain row.
 
-    A table that starts with a head line of a program is not changed, because the program itself prints the bars.
+    If a program itself prints the bars, the table starts with a head line and stays unchanged.
     """
     result, in_table, is_plain = Lines(), False, False
     for place, (line, number) in enumerate(zip(found.lines, found.numbers, strict=True)):
@@ -224,9 +224,9 @@ def unknown_prefix(lines: Sequence[str], is_head: IsHead) -> tuple[int, str]:
 
 
 def common_prefix(lines: Sequence[str], is_head: IsHead) -> list[re.Pattern[str]]:
-    """The regular expression of an unknown prefix, in a list, if most lines have this prefix.
+    """[regular expression of an unknown prefix], if most lines have this prefix; [] otherwise.
 
-    The numbers in the prefix may differ between lines. [] if a head line has no prefix.
+    The numbers in the prefix may differ between lines. If a head line has no prefix, the result is [].
     """
     before = "" if any(map(is_head, lines)) else unknown_prefix(lines, is_head)[1]
     if not before:
