@@ -1,4 +1,4 @@
-"""The map of the house in CONTRIBUTING.md holds: what a room may import, and no circles anywhere."""
+"""Each subpackage imports only the subpackages that CONTRIBUTING.md allows, and no module imports itself."""
 
 import ast
 import re
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import linkmatrix
 
-HOUSE = Path(linkmatrix.__file__).parent
+PACKAGE = Path(linkmatrix.__file__).parent
 REPOSITORY = Path(__file__).resolve().parents[2]
-BASE = {"errors", "files", "invocation", "lock", "suite"}  # known to all
-#: Room → the rooms that it may import.
-ROOMS = {
+BASE = {"errors", "files", "invocation", "lock", "suite"}  # modules that every subpackage may import
+#: {subpackage: the subpackages that it may import}
+SUBPACKAGES = {
     "record": set(),
     "foreign": {"record"},
     "references": {"foreign", "record"},
@@ -23,48 +23,53 @@ ROOMS = {
     "reframe_ext": {"record"},
     "site": {"reframe_ext", "record"},
 }
-ROOMS["commands"] = {*ROOMS}
+SUBPACKAGES["commands"] = {*SUBPACKAGES}
 
 
 def imports(path: Path) -> set[str]:
-    """The modules of the house that a module imports anywhere, inside of functions and for type checkers too."""
-    found, package = set(), path.relative_to(HOUSE.parent).parts[:-1]
+    """The modules of linkmatrix that a module imports, also inside functions and for type checkers."""
+    found, package = set(), path.relative_to(PACKAGE.parent).parts[:-1]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level:
             where = [*package[: len(package) - node.level + 1], *(node.module.split(".") if node.module else [])]
             for name in node.names:
-                module = HOUSE.parent.joinpath(*where, f"{name.name}.py")
+                module = PACKAGE.parent.joinpath(*where, f"{name.name}.py")
                 found.add(".".join([*where, name.name] if module.is_file() else where))
     return found - {"linkmatrix"}  # the version
 
 
-def test_a_room_imports_only_what_the_map_allows():
+def test_a_subpackage_imports_only_allowed_subpackages():
     wrong = [
-        f"{path.relative_to(HOUSE)} imports {name}"
-        for room, allowed in ROOMS.items()
-        for path in (HOUSE / room).rglob("*.py")
+        f"{path.relative_to(PACKAGE)} imports {name}"
+        for subpackage, allowed in SUBPACKAGES.items()
+        for path in (PACKAGE / subpackage).rglob("*.py")
         for name in imports(path)
-        if name.split(".")[1] not in {room, *allowed, *BASE}
+        if name.split(".")[1] not in {subpackage, *allowed, *BASE}
     ]
     assert not wrong
-    assert {path.parent.name for path in HOUSE.glob("*/__init__.py")} == set(ROOMS)
+    assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == set(SUBPACKAGES)
 
 
-def test_no_module_imports_itself_over_others():
+def test_no_module_imports_itself_through_other_modules():
     graph = {
-        ".".join(path.relative_to(HOUSE.parent).with_suffix("").parts): imports(path) for path in HOUSE.rglob("*.py")
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): imports(path)
+        for path in PACKAGE.rglob("*.py")
     }
-    TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+    TopologicalSorter(graph).prepare()  # raises CycleError with the names of the modules
 
 
-#: Calls that write into files, and the modules that may: the way of writing, the lock, a folder that is thrown away.
+#: Calls that write into files, and the modules that may call them: writing, locks, a temporary folder.
 WRITES = {"write_text", "write_bytes", "replace", "rename", "link", "savefig", "to_csv", "to_parquet"}
 WRITERS = {"files.py", "lock.py", "site/spack.py"}
 
 
-def test_all_is_written_in_one_way_whole_or_not_at_all():
+def test_only_these_modules_write_files():
     wrong = []
-    for path in [*HOUSE.rglob("*.py"), *(REPOSITORY / "checks").rglob("*.py"), *(REPOSITORY / "config").rglob("*.py")]:
+    for path in [
+        *PACKAGE.rglob("*.py"),
+        *(REPOSITORY / "checks").rglob("*.py"),
+        *(REPOSITORY / "config").rglob("*.py"),
+    ]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call):
                 continue
@@ -76,14 +81,14 @@ def test_all_is_written_in_one_way_whole_or_not_at_all():
             modes = [*node.args, *(word.value for word in node.keywords)] if name == "open" else []
             words = [str(one.value) for one in modes if isinstance(one, ast.Constant)]
             opened = any(re.fullmatch("[rwaxbt+]+", word) and set("wax+") & set(word) for word in words)
-            # pandas gives the content back where it gets no file
+            # pandas returns the text if it gets no file
             kept = name.startswith("to_") and all(getattr(one, "value", one) is None for one in node.args[:1])
             if (name in WRITES and of_os and not kept) or opened:
-                wrong.append(path.relative_to(HOUSE if HOUSE in path.parents else REPOSITORY).as_posix())
+                wrong.append(path.relative_to(PACKAGE if PACKAGE in path.parents else REPOSITORY).as_posix())
     assert set(wrong) <= WRITERS, wrong
 
 
-#: Modules that print themselves: texts of ours, a system file that is Python, and the two ways of saying all else.
+#: Modules that call print: for constant texts, for a system file, and the two modules that escape text.
 PRINTERS = {
     "cli.py",
     "errors.py",
@@ -93,19 +98,19 @@ PRINTERS = {
 }
 
 
-def test_what_a_stranger_may_have_written_is_printed_by_say_or_on_a_screen():
+def test_only_these_modules_call_print():
     wrong = {
-        path.relative_to(HOUSE).as_posix()
-        for path in HOUSE.rglob("*.py")
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print"
     }
     assert wrong == PRINTERS
 
 
-def test_schemas_and_templates_are_installed_with_it():
-    text = (HOUSE.parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+def test_schemas_and_templates_are_installed():
+    text = (PACKAGE.parents[1] / "pyproject.toml").read_text(encoding="utf-8")
     patterns = re.search(r"^linkmatrix = \[(.*)\]$", text, re.MULTILINE)[1].replace('"', "").split(", ")
-    installed = {path for pattern in patterns for path in HOUSE.glob(pattern)}
-    others = {path for path in HOUSE.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")}
+    installed = {path for pattern in patterns for path in PACKAGE.glob(pattern)}
+    others = {path for path in PACKAGE.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")}
     assert others == installed and len(others) >= 6
