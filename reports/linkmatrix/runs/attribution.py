@@ -1,12 +1,13 @@
 """Decides after a swap whether a component or its slot is at fault, from the runs before and after the swap.
 
+A pair is a component and the slot that contains the component. A run flags or passes the pair, not the component alone.
 The model assumes three probabilities:
 
-* PRIOR: a component is bad; a slot is bad
-* DETECTED: a run flags the pair if the component or the slot is bad. The value is below 1, because faults may be
-  intermittent.
-* FALSE_ALARM: a run flags the pair although both are good. The value is below the 1 % of a whole run
-  (references/noise.py).
+* PRIOR: the probability that a component is bad. A slot has the same probability.
+* DETECTED: the probability that a run flags a pair whose component or slot is bad. The value is below 1, because faults
+  may be intermittent.
+* FALSE_ALARM: the probability that a run flags a pair whose component and slot are good. A whole run has a probability
+  of 1 % (references/noise.py). The value for a single pair is lower.
 
 Bayes' rule gives the exact probability of each combination of good and bad. The exact calculation is possible because
 few components are moved at a time. A probability of CERTAIN or more is reported as a fact. A smaller probability is
@@ -49,7 +50,7 @@ class SlotRuns:
     clean: int = 0
 
     def add(self, when: str, flagged: bool, clean: bool) -> None:
-        """Adds a run to the stay. A run that is neither flagged nor clean adds no event."""
+        """Adds a run in which the component was in the slot. A run that is neither flagged nor clean adds no event."""
         self.last, self.runs = when, self.runs + 1
         self.flagged += flagged
         self.clean += clean and not flagged
@@ -65,7 +66,7 @@ class SwapResult:
 
     * component, slot: probability that the component is bad, and probability that the slot is bad
     * new_slot: the present slot of the component; None if no later run found the component in another slot
-    * new_component: the component that replaced it in the slot; None if no later run found another component there
+    * new_component: the present component in the slot; None if no later run found another component in the slot
     * unflagged: the candidates of `find_candidates` that are certainly good
     """
 
@@ -79,7 +80,7 @@ class SwapResult:
 
 @dataclass
 class Evidence:
-    """All stays of components in slots.
+    """The runs in which each component was in each slot.
 
     * pairs: {component or slot: all pairs (component, slot) that contain it}
     * repairs: {component or slot: time of its last repair}. Events before the repair do not count.
@@ -143,8 +144,8 @@ def attribute(evidence: Evidence, suspect: Pair, since: str) -> SwapResult | Non
 def find_candidates(evidence: Evidence, suspect: Pair, since: str) -> Iterator[Key]:
     """Yields the components and slots that may be bad.
 
-    The suspect component and slot are candidates. If a run flags a candidate in a slot or with a component, this slot
-    or component is a candidate too.
+    The suspect component and the suspect slot are candidates. If a run flags a pair that contains a candidate, the
+    other member of the pair is a candidate too.
     """
     found: dict[Key, None] = dict.fromkeys(suspect)
     queue: list[Key] = list(suspect)
@@ -158,7 +159,10 @@ def find_candidates(evidence: Evidence, suspect: Pair, since: str) -> Iterator[K
 
 
 def posterior(evidence: Evidence, suspect: Pair, since: str, candidates: list[Key]) -> list[float]:
-    """The probability of each candidate to be bad. All components and slots other than the candidates count as good."""
+    """Returns the probability that a candidate is bad, for each candidate.
+
+    All other components and slots count as good.
+    """
     number = {key: at for at, key in enumerate(candidates)}
     states = (np.arange(1 << len(candidates))[:, None] >> np.arange(len(candidates))) & 1 == 1
     logs = np.where(states, math.log(PRIOR), math.log(1 - PRIOR)).sum(axis=1)

@@ -1,13 +1,13 @@
 """A bundle: a tar archive with a run and everything that decided its verdict. Any machine can judge the run again.
 
-    reports/1.json              ReFrame's reports in order of time: the run, and its other attempts
+    reports/1.json              ReFrame's reports in order of time: the bundled run, and its other attempts
     records/1-0-3/              record.json, verdict.json and files of cells (report 1, attempt 0, test case 3)
     config/                     references/*.yaml and manifests/*.json
     bundle.json                 versions, the commit of the references, the number of the run, runs without a report
     SHA256SUMS                  of all other files, for `sha256sum -c`
 
-An attempt is a run that measured a test of the run since the references were committed. A bundle of records without a
-report has one run and no other attempt.
+An attempt is a run that measured one of the tests of the bundled run, after the references were committed. A bundle of
+records without a report contains one run and no other attempt.
 
 The archive has the same bytes on every machine. `load` packs the members again and compares the bytes before any file
 is written.
@@ -138,8 +138,10 @@ def utc(seconds: float) -> str:
 def find_attempts(report: Path, since: str) -> tuple[list[Path], list[str]]:
     """Returns (the reports of all attempts, sentences about runs without a report).
 
-    The report `report` is an attempt. Another report in its folder is an attempt if it contains a test of `report`, and
-    did not begin before the time `since`.
+    The report `report` is an attempt. Another report in the same folder is an attempt if two conditions are true:
+
+    * The other report contains a test of `report`.
+    * The run of the other report began at the time `since` or later.
     """
     wanted, found, without = tests_in(report), [report], []
     for other in folders.reports_in(report.parent):
@@ -172,7 +174,10 @@ def report_cases(content: Mapping[str, Any], report: Path) -> Iterator[tuple[str
 
 
 def report_members(report: Path, number: int) -> dict[str, bytes]:
-    """Returns {name in the bundle: content} for a report and the files of its test cases. Raises BadInput."""
+    """Returns {name in the bundle: content} for a report and the files of its test cases. Raises BadInput.
+
+    number: the number of the report in the bundle.
+    """
     found = {f"reports/{number}.json": read_whole(report, MOST_BYTES)}
     for place, case in report_cases(read_json(report), report):
         if (folder := case_folder(case, report)) is not None:
@@ -195,7 +200,10 @@ def case_folder(case: Mapping[str, Any], report: Path) -> Path | None:
 
 
 def record_members(test: Test, folder: str) -> dict[str, bytes]:
-    """Returns {name in the bundle: content} for a record without a report and for its files. Raises BadInput."""
+    """Returns {name in the bundle: content} for a record without a report and for its files. Raises BadInput.
+
+    folder: the folder of the record in the bundle.
+    """
     assert test.path is not None and test.record is not None  # a run of records has no other test
     cells = [test.path.with_name(one["cells"]["file"]) for one in test.record["results"] if "cells" in one]
     verdict = [test.path.with_name(verdict_file.FILE)] if test.stored else []

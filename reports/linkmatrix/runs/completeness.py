@@ -20,7 +20,7 @@ class EndedRun:
     """A run that has ended.
 
     * system: value of the run's option --system; None without this option
-    * before: the earlier passes that the run resumes
+    * before: the passes of the earlier runs that the run resumes
     """
 
     mode: str
@@ -75,7 +75,7 @@ def manifest_lines(ran: EndedRun, verdict: Verdict) -> list[str]:
     """Lines about the differences between a run and its manifests. verdict: the verdict of the run.
 
     * A line that begins with INCOMPLETE_PREFIX makes the run INCOMPLETE.
-    * If the run is complete and PASS or WARN, a manifest is written for each partition without a manifest.
+    * A complete run with the verdict PASS or WARN writes a manifest for each partition without a manifest.
     * An acceptance run that selects tests is INCOMPLETE on a partition without a manifest.
     """
     known = manifest.load(ran.repository, ran.mode)
@@ -114,7 +114,10 @@ def left_out_lines(known: Mapping[str, manifest.Manifest], measured: Mapping[str
 
 
 def missing_node_lines(report: Path, nodes: list[str]) -> list[str]:
-    """Returns a line that lists the requested nodes without a test, after INCOMPLETE_PREFIX; [] if all have a test."""
+    """Returns one line with the requested nodes that have no test, in a list; [] if every node has a test.
+
+    The line begins with INCOMPLETE_PREFIX.
+    """
     tested = {short(test.node) for test in stored.load_all(report).tests}
     without = [node for node in nodes if short(node) not in tested]
     return [f"{INCOMPLETE_PREFIX}requested: no test of {units.listed(without)}"] if without else []

@@ -1,14 +1,14 @@
 """Components and slots. A component is a device or an adapter. It keeps its identity in any slot. A slot is a location.
 
-| | identified by the first of these that is known |
+| | identified by the first known property of |
 |---|---|
 | device | serial number, UUID |
 | adapter | serial number, GUID or MAC address |
-| slot | node with slot name, PCI address or port, label |
+| slot (with its node) | slot name, PCI address or port, label |
 
 Records differ in their content, so facts of several records are combined:
 
-* A node with and without its domain is the same node.
+* Two node names that differ only in their domain are the same node.
 * If a record has both the UUID and the serial number of a device, both identify this component in all records.
 * If a record has both the PCI address and the slot name, both identify this slot in all records.
 
@@ -144,7 +144,7 @@ def parse_slot(text: str, option: str) -> Slot:
 def matches_slot(slot: Slot, wanted: Slot) -> bool:
     """Whether a slot matches `wanted`. The name "3" matches "slot 3" and "module 3".
 
-    A node matches all of its slots.
+    If `wanted` is a node, every slot of the node matches.
     """
     if short(slot[0]) != short(wanted[0]):
         return False
@@ -159,9 +159,9 @@ def is_component(one: Sighting, text: str) -> bool:
 def device_sightings(record: Mapping[str, Any]) -> dict[str, Sighting]:
     """Returns {device label: sighting} of a record.
 
-    The label in a sighting contains the number of a rank inside its node. The number in the job is not used, because
-    the number in the job differs from job to job. Serial numbers, slots and PCI addresses that several devices share
-    are left out (see the docstring of this module).
+    The label in a sighting contains the number of a rank inside its node. The rank number in the job is not used,
+    because this number differs from job to job. Serial numbers, slots and PCI addresses that several devices share are
+    left out (see the docstring of this module).
     """
     devices = record["devices"]
     boards = shared_texts(devices, lambda device: device["part"].get("serial", ""))

@@ -61,7 +61,7 @@ class Coverage:
 
     @property
     def days(self) -> int | None:
-        """The largest age of a node in whole days; None if a node was never measured completely."""
+        """The age of the node with the oldest results, in whole days; None if a node was never measured completely."""
         if not self.nodes or any(node.tested is None for node in self.nodes):
             return None
         return max(age(self.now, node.tested) for node in self.nodes)
@@ -164,7 +164,7 @@ def common_testcases(measured: Iterable[Mapping[str, int]]) -> tuple[str, ...]:
 
 
 def flag_reasons(suspects: Iterable[Suspect], clean_runs: int) -> dict[str, str]:
-    """Returns {node: sentence about its component with the oldest flag}. suspects: the longest flagged first."""
+    """Returns {node: sentence about its component with the oldest flag}. suspects: the oldest flag first."""
     return {short(one.node): one.sentence(clean_runs) for one in reversed(list(suspects))}
 
 
@@ -204,7 +204,7 @@ def nodes_with(text: str, newest: Mapping[str, State]) -> set[str]:
 def state_difference(before: State, after: State) -> str:
     """The changes of a node from `before` to `after`, as text; "" without a change.
 
-    A fact counts only if both states contain it.
+    A fact counts only if both states contain the fact.
     """
     changes = [
         f"{name} {value} -> {after.versions[name]}"
@@ -235,9 +235,9 @@ def identities(installed: Iterable[InstalledComponent]) -> dict[tuple[str, str],
 
 
 def ages_by_day(index: Index, found: Coverage, days: int) -> list[tuple[str, int, int]]:
-    """Returns (date, largest age of a node in days, number of never measured nodes) of each of the last `days` days.
+    """Returns one (date, age, number of never measured nodes) per day, for the last `days` days.
 
-    Only measurements of the whole suite count.
+    age: the age in days of the node with the oldest results. Only measurements of the whole suite count.
     """
     today = int(found.now // DAY)
     names = {short(node.name): number for number, node in enumerate(found.nodes)}

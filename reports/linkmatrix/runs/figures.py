@@ -57,8 +57,8 @@ class Figures:
     """A matrix of a run or of a published system: one size of a test case, or of a part of a test case.
 
     * size_bytes: None if unknown
-    * cells: one row per measured cell with the columns CELL, in `unit`
-    * summary: {link class: median} if the cells are in a file; `cells` is then empty
+    * cells: one row per measured cell, with the columns CELL. The values are in `unit`.
+    * summary: {link class: median} if the cells are in a file. `cells` is then empty.
     * alias: the OSU benchmark that measures the same quantity; "" if there is none
     * extent: number of nodes and ranks of a collective; None for other test cases
     * library: library and memory type of a collective; "" for other test cases
@@ -81,7 +81,10 @@ class Figures:
     route: str = ""
 
     def is_same_testcase(self, other: "Figures") -> bool:
-        """Whether both measure the same test case with the same number of pairs of ranks. The names may differ."""
+        """Whether both figures are of the same test case, with the same number of pairs of ranks.
+
+        The names may differ.
+        """
         if self.alias and other.alias and self.variant != other.variant:
             return self.alias == other.alias and self.part == other.part
         return self.name == other.name or (self.part == other.part and self.comparison_name == other.comparison_name)
@@ -109,7 +112,7 @@ class Figures:
         return "cores of a host" if self.on_cores else "devices"
 
     def has_same_extent(self, other: "Figures") -> bool:
-        """Whether both figures are of comparable endpoints.
+        """Whether the endpoints of both figures are comparable.
 
         Two collectives are comparable if they have the same library and number of nodes. Other figures are comparable
         if both are of devices, or both of CPU cores.
@@ -159,9 +162,9 @@ def measured_cells(matrix: Matrix) -> "pandas.DataFrame":
 
 
 def osu_name(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
-    """The OSU benchmark that measures the same as a result, such as "osu_mbw_mr_dd_4_pairs"; "" if there is none.
+    """The OSU benchmark that measures the same quantity as a result; "" if there is none.
 
-    The name contains the types of the buffers and the number of concurrent pairs of ranks.
+    The name contains the types of the buffers and the number of concurrent pairs: "osu_mbw_mr_dd_4_pairs".
     """
     osu = AS_OSU.get(result["testcase"], "")
     if not osu:

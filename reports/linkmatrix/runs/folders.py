@@ -55,7 +55,7 @@ def repository() -> Path:
 def newest_report(folder: Path) -> Path:
     """The run-report-*.json in `folder` whose session ended last. Raises BadInput if there is no report.
 
-    Dry runs do not count. A run that a signal ended counts only if a test had failed before.
+    Dry runs do not count. An interrupted run counts only if a test failed before the interruption.
     """
     found = sorted(reports_in(folder), key=end_time)
     newest = next((path for path in reversed(found) if is_measurement(path)), None)
@@ -70,9 +70,9 @@ def newest_report(folder: Path) -> Path:
 
 
 def is_measurement(path: Path) -> bool:
-    """Whether a report contains a result. A dry run has no result.
+    """Whether a report contains a result of a test. A dry run has no result.
 
-    An interrupted run has a result only if a test failed.
+    An interrupted run has a result only if a test failed before the interruption.
     """
     beginning = head(path)
     interrupted = ABORTED.search(beginning) and not FAILED.search(beginning)
@@ -114,7 +114,7 @@ def start_key(path: Path) -> tuple[float, list[int]]:
     """The sort key of reports: the start of the session by ReFrame's clock, then the session number.
 
     A start in the future counts as unknown. Otherwise, the report would stay the newest. The modification time of the
-    file is not used, because copying changes this time.
+    file is not used, because copying a file changes its modification time.
     """
     began = session_time(path)
     return began if began <= time.time() + SKEW else 0.0, [int(number) for number in re.findall(r"\d+", path.name)]
@@ -157,8 +157,8 @@ def epoch(text: str) -> int:
 def expired_files(paths: Iterable[Path], days: int) -> tuple[list[Path], list[Path]]:
     """Returns (files older than `days`, files that may seem old only because the clock jumped).
 
-    The clock may have jumped if no file was written during a long gap: half a year, or `days` if that is longer. The
-    second list contains all files that were written before such a gap.
+    The clock may have jumped if no file was written during a gap of more than half a year and more than `days`. The
+    second list contains all files that were written before this gap.
     """
     now = last = time.time()
     written = sorted(((path.stat().st_mtime, path) for path in paths), reverse=True)

@@ -2,7 +2,7 @@
 
 * Reading a year of daily runs of thousands of nodes takes hours. A query of the index takes seconds.
 * All data of the index comes from reports and records, so the index can be removed at any time.
-* Opening the index updates it. A missing or damaged index is created again, and so is an index of another version.
+* Opening the index updates it. An index that is missing, damaged or of another version is created again.
 * Several commands may use the index concurrently. Reports are added in transactions, under a lock.
 * A verdict in the index depends on the references and the code at the time when its report was added. `open_index` can
   judge again.
@@ -41,7 +41,8 @@ MOST_NODES = 16  # a serial number that more nodes had is a placeholder
 class Index(Tables):
     """The open database, with the queries of the commands.
 
-    until: in seconds since 1970. Tests with a later start are left out, because a wrong clock made this start.
+    until: the latest plausible start of a test, in seconds since 1970. A test with a later start is left out, because
+    its clock was wrong.
     """
 
     def single_node_outcomes(self, partition: str | None) -> list[Outcome]:
@@ -61,7 +62,7 @@ class Index(Tables):
         ]
 
     def disturbance_streaks(self) -> dict[str, str]:
-        """Returns {node: why it cannot be judged}: a cell of the node was DISTURBED several times in a row."""
+        """Returns {node: why the node cannot be judged}, if a cell of the node was DISTURBED several times in a row."""
         rows = self.connection.execute(
             "SELECT node, started, run, cases, disturbed FROM tests WHERE run != 0 AND node IN"
             " (SELECT node FROM tests WHERE disturbed NOT IN (SELECT id FROM sets WHERE content = '[]'))"
@@ -77,7 +78,7 @@ class Index(Tables):
     def states(self, partition: str, until: Mapping[str, int] | None = None) -> dict[str, State]:
         """Returns {node: state in its newest record} for the nodes of a partition.
 
-        until: {node: latest start of the record}. With `until`, the result has these nodes only.
+        until: {node: latest start of the record}. With `until`, the result contains only the nodes in `until`.
         """
         numbers = self.numbers
         chosen = "SELECT node, MAX(started), boot, parts, versions FROM tests WHERE run != 0"
@@ -187,7 +188,8 @@ class Index(Tables):
     def run_flags(self, clean_runs: int) -> Iterator[RunFlags]:
         """Yields the flags and clean scopes of each report, for all nodes that may be flagged now.
 
-        These are the nodes of `flagged_lately`, and all nodes that ever had a component of these nodes.
+        A node may be flagged now if `flagged_lately` returns the node, or if the node ever had a component of one of
+        the returned nodes.
         """
         yield from self.flags_on(self.nodes_sharing_parts(self.flagged_lately(clean_runs)))
 
@@ -196,7 +198,7 @@ class Index(Tables):
 
         The flags of a node are certainly removed after `clean_runs` runs with the same driver. In each of these runs,
         each flagged device must be clean for each of its scopes. Reports with the same start count once, because one
-        may be a copy. A report with a start in the future does not count.
+        report may be a copy of another report. A report with a start in the future does not count.
         """
         latest = latest_time(time.time())
         flagged: dict[int, tuple[str, dict[str, set[Scope]]]] = {}
@@ -239,7 +241,7 @@ class Index(Tables):
         return found
 
     def node_numbers(self, nodes: Iterable[str]) -> set[int]:
-        """The numbers of the nodes. A node may have two numbers, because records name it with or without its domain."""
+        """The numbers of the nodes. A node named with and without its domain has two numbers."""
         wanted = {short(node) for node in nodes}
         return {number for name, number in self.numbers.items() if short(name) in wanted}
 
@@ -321,7 +323,7 @@ class Index(Tables):
         return found
 
     def suspects(self, clean_runs: int, written: Sequence[Note] = ()) -> list[Suspect]:
-        """The flagged components, the longest flagged first. written: notes of repairs."""
+        """The flagged components, the oldest flag first. written: notes of repairs."""
         return remaining_suspects(self.run_flags(clean_runs), clean_runs, written)
 
 

@@ -1,9 +1,9 @@
 """The database file of the index: its tables, and its numbered names and sets.
 
-A row contains the number of a name or set instead of the name or set. A set is stored as JSON, such as the components
-of a node. Equal sets are stored once.
+The index stores each distinct name and each distinct set once, with a number. All other tables contain only this
+number. A set, such as the components of a node, is stored as JSON.
 
-A missing or damaged file is created again, and so is a file of another version.
+A file that is missing, damaged or of another version is created again.
 """
 
 import hashlib
@@ -139,7 +139,7 @@ class Tables:
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """Opens the database at `path`. A missing or damaged file is created again, and so is a file of another version."""
+    """Opens the database at `path`. A file that is missing, damaged or of another version is created again."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if connection := open_valid(path):
         return connection
@@ -206,7 +206,7 @@ class Writer:
         return content
 
     def stored_number(self, table: str, column: str, key: Any, *more: str) -> int:
-        """The id of a name or set in its table. A new name or set is first added to the table.
+        """Returns the number of a name or set in its table. A new name or set is first added to the table.
 
         column, key: the column that identifies the name or set, and the value in this column.
         more: for a set, the content of the set.

@@ -1,7 +1,7 @@
 """Updates the index: adds new reports, replaces changed reports, and removes reports whose file is gone.
 
-A test has one row per node. A file system may show a record later than its report. A report that lacks a record is
-therefore read again at each update, until the report is LATE seconds old.
+A test has one row per node. A network file system may show a record later than its report. Each update therefore reads
+a report without a record again, until the report is LATE seconds old.
 """
 
 import hashlib
@@ -128,7 +128,7 @@ def fingerprint(folder: Path | None) -> str:
 def report_rows(path: Path, references: References, written: float) -> tuple[str, dict[str, list[Row]], bool]:
     """Returns (start of the session, {table: rows}, whether all records are readable). Raises BadInput.
 
-    The rows contain names and sets, not yet their numbers.
+    The rows contain the names and sets themselves. `Writer` replaces the names and sets by numbers.
 
     written: modification time of the report, in seconds since 1970.
     """
@@ -164,7 +164,7 @@ def start_time(one: Judged, began: str, written: float) -> int | None:
     """The start of a test in seconds since 1970; None if unknown.
 
     If the node's clock agrees with ReFrame's clock, the start in the record is used. Otherwise, the start of the
-    session (`began`) is used. With a start by a wrong clock, a result could seem to be newer than a FAIL.
+    session (`began`) is used: a wrong clock could make a result seem newer than a FAIL.
     """
     record = one.test.record
     recorded = record["started"] if record else ""

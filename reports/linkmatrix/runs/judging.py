@@ -73,7 +73,10 @@ class Judged:
         return any(has_status(result, "corrupt") for result, _ in self.matrices)
 
     def matrix_verdict(self, matrix: MatrixVerdict) -> Verdict:
-        """The verdict of one matrix of the test. The only matrix of a test has the verdict of the test."""
+        """The verdict of one matrix of the test.
+
+        If a test has only one matrix, the matrix has the verdict of the test.
+        """
         if len(self.matrices) == 1:
             return self.verdict
         place = next((at for at, (_, one) in enumerate(self.matrices) if one is matrix), None)
@@ -130,11 +133,11 @@ def judge(test: "Test", references: References, reference_name: str | None) -> J
 
     1. The test needs more devices than the partition has, or its node is out of service: NOT JUDGED.
     2. The test ended before its check stored a verdict: INCOMPLETE.
-    3. The record of the stored verdict is missing: the stored verdict, but at least INCOMPLETE.
+    3. The record of the stored verdict is missing: the worse of INCOMPLETE and the stored verdict.
     4. A verdict is stored, and `reference_name` is None: the stored verdict.
     5. Otherwise, the test is judged again.
 
-    If ReFrame's result does not agree with the verdict, the verdict is at least INCOMPLETE.
+    If ReFrame's result does not agree with this verdict, the function returns the worse of INCOMPLETE and this verdict.
     """
     if test.too_small or test.out_of_service:
         return Judged(test, Verdict.NOT_JUDGED, reasons=(test.reason,))
@@ -193,7 +196,7 @@ MOST_CHARACTERS = 300  # maximum length of the printed reasons of an attempt
 
 
 def decide_attempts(judged: Iterable[Judged]) -> tuple[list[Judged], list[str]]:
-    """Returns (one judged test per test case, one sentence per test case that failed before it passed)."""
+    """Returns (one judged test per test case, sentences about the test cases that failed before they passed)."""
     counted, passed_later = [], []
     for attempts in group_attempts(judged):
         one, last = decisive(attempts), attempts[-1]
@@ -211,7 +214,7 @@ def decide_attempts(judged: Iterable[Judged]) -> tuple[list[Judged], list[str]]:
 def group_attempts(judged: Iterable[Judged]) -> list[list[Judged]]:
     """The attempts of each test case, in their order.
 
-    A new group begins if the number of the attempt is not higher than the number before.
+    A new group begins if the number of an attempt is not higher than the number of the previous attempt.
     """
     groups: list[list[Judged]] = []
     newest: dict[tuple[str, str, str], list[Judged]] = {}
@@ -233,7 +236,7 @@ def decisive(attempts: Sequence[Judged]) -> Judged:
 
 
 def is_excused(one: Judged, later: Sequence[Judged]) -> bool:
-    """Whether the later attempts excuse this attempt, so that the attempt does not count."""
+    """Whether the later attempts excuse this attempt. An excused attempt does not count."""
     if one.verdict is Verdict.FAIL:
         return fails_references_only(one) and any(map(is_clean, later))
     return not one.test.is_verdict_lost

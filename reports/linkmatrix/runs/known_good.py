@@ -5,16 +5,17 @@ A node without a measurement is never known good.
 An outcome is the verdict of a test of a single node, in one scope. Only the newest outcome of each scope counts. A node
 is known good if all of these are true:
 
-- No newest outcome is FAIL. No newest outcome of the last days is INCOMPLETE.
-- At least one outcome of the last days is PASS or WARN, with the present driver and components of the node.
+- The newest outcome of every scope is not FAIL.
+- The newest outcome of every scope is not INCOMPLETE, or is at least `days` old.
+- At least one outcome is PASS or WARN, is less than `days` old, and has the present driver and components of the node.
 - No run flags a component of the node.
 - No cell of the node was DISTURBED three times without a clean run in between.
 
 When a newer outcome replaces an earlier outcome in the same scope:
 
-- NOT JUDGED and DISTURBED replace no earlier outcome. Every other outcome does.
+- NOT JUDGED and DISTURBED replace no earlier outcome. Every other outcome replaces the earlier outcome.
 - If a FAIL was measured with the present components and driver, only an outcome with the present components and driver
-  replaces it.
+  replaces the FAIL.
 
 A clean run of a DISTURBED cell is an undisturbed run in which its whole test case is PASS or WARN.
 """
@@ -147,7 +148,7 @@ class Cell(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """A test on one of its nodes.
+    """The result of a test on one of its nodes.
 
     * started: seconds since 1970
     * run: the hash of the program run
@@ -194,9 +195,9 @@ def disturbed_cells(one: Judged) -> dict[str, list[Cell]]:
 
 
 def streak_sentences(tests: Iterable[Measured]) -> dict[str, str]:
-    """Returns {node: why it cannot be judged}: the first sentence of `streaks` of each node. Other nodes are left out.
+    """Returns {node: why the node cannot be judged}, with the first sentence of `streaks` for each node.
 
-    The names of nodes are compared without their domains.
+    Nodes without a sentence are left out. Two names that differ only in the domain are the same node.
     """
     node_tests: dict[str, list[Measured]] = {}
     for test in tests:

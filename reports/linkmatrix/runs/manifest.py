@@ -1,8 +1,9 @@
 """Manifests: the test cases that a mode of `linkmatrix run` must measure on a partition (config/manifests/*.json).
 
-* Without a manifest, a run would hide a missing test case. For example, an update may remove one-sided MPI.
-* The first complete run of a mode that passes writes the manifest. Later, only `run --manifest REASON` changes the
-  manifest. The file lists the reason of each change.
+* Without a manifest, a missing test case would go unnoticed. For example, an update of MPI may remove one-sided
+  messages.
+* The first run of a mode that is complete and passes writes the manifest. Later, only `run --manifest REASON` changes
+  the manifest. The file lists the reason of each change.
 * A test case may be skipped (one GPU, no peer access) only if it was also skipped when the manifest was written.
 """
 
@@ -91,8 +92,11 @@ def file_for(folder: Path, partition: str) -> Path:
 def required_manifests(manifests: Mapping[str, Manifest], ran: set[str], system: str | None) -> list[Manifest]:
     """The manifests with which a run is compared.
 
-    * system: the option --system. If it names a partition, only the manifest of this partition counts.
-    * ran: the partitions of the run. Otherwise, the manifests of all partitions of their systems count.
+    If `system` is SYSTEM:PARTITION, only the manifest of this partition counts. Otherwise, the manifests of all
+    partitions of the systems count.
+
+    * ran: the partitions of the run
+    * system: the value of --system; None without this option
     """
     systems = {partition.partition(":")[0] for partition in ran} | ({system} if system else set())
     if system and ":" in system:

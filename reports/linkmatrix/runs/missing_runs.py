@@ -5,7 +5,7 @@
 * If the file exists and its process has ended, the run was killed, or its machine failed. A process is identified by
   its process ID and start time.
 * `linkmatrix schedule` passes the schedule to `linkmatrix run`. Each run stores its start together with the schedule.
-  The next run reports the scheduled times between the two starts.
+  The next run reports the scheduled times between the stored start and its own start.
 """
 
 import json

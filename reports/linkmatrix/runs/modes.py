@@ -30,7 +30,10 @@ SESSIONS = ("node_session", "nodes_session")
 
 
 def suite_options(suite: str) -> list[str]:
-    """The options of ReFrame that make each session measure a suite. With the suite "", each test is a separate job."""
+    """The options of ReFrame that make each session measure a suite.
+
+    With the suite "", each test measures in its own job.
+    """
     return session_options("suite", suite)
 
 
@@ -124,10 +127,10 @@ def session_mode(session: Mapping[str, Any]) -> str:
 
 
 def session_command(session: Mapping[str, Any], swept: Iterable[str]) -> str:
-    """The command that repeats a session. A session without a command of linkmatrix has the command of ReFrame.
+    """The command that repeats a session: the command of linkmatrix if known, otherwise the command of ReFrame.
 
-    session: `session_info` of ReFrame's report. swept: the nodes of a sweep, because ReFrame's command does not contain
-    them.
+    * session: `session_info` of ReFrame's report
+    * swept: the nodes of a sweep, because ReFrame's command does not contain the nodes
     """
     if command := unquote(str(session.get(COMMAND) or "")):
         return command
@@ -144,7 +147,7 @@ def default_selection(more: Sequence[str]) -> tuple[str, ...]:
 def reframe_values(more: Sequence[str], short: str, long: str) -> Iterator[str]:
     """Yields the values of one ReFrame option in a command line.
 
-    short, long: its names, such as "-J" and "--job-option".
+    short, long: the names of the option, such as "-J" and "--job-option".
     """
     words = iter(more)
     for word in words:
@@ -166,7 +169,10 @@ def job_options(words: Sequence[str]) -> list[str]:
 
 
 def is_selective(more: Sequence[str]) -> bool:
-    """Whether the user's options of ReFrame may leave out tests of the mode. Only the options in HARMLESS cannot."""
+    """Whether the user's options of ReFrame may leave out tests of the mode.
+
+    The options in HARMLESS leave out no tests.
+    """
     words = iter(more)
     for word in words:
         option = word.partition("=")[0] if word.startswith("--") else word
@@ -190,6 +196,6 @@ def repeated_words(words: Sequence[str]) -> Iterator[str]:
 
 
 def program_command(record: Mapping[str, Any]) -> str:
-    """The command that repeats the measurement of a record. Several ranks need a launcher, with the same nodes."""
+    """The command that repeats the measurement of a record. For MPI ranks, the command begins with a launcher."""
     nodes = Counter(str(device["node"]) for device in record["devices"] if record["backend"] == "mpi")
     return shlex.join([*(launcher(nodes) if nodes else []), *repeated_words(record["command"])])

@@ -27,8 +27,8 @@ Pair = tuple[str, str]
 class Node:
     """A node with facts from stored runs and from its scheduler. Times are seconds since 1970.
 
-    * tested: the oldest of its newest complete results, over the test cases of the suite; None if a test case has no
-      complete result
+    * tested: the time of the oldest of these results: the newest complete result of each test case of the suite. None
+      if a test case has no complete result.
     * tried: start of the last single-node test, whatever its result; None if there was none
     * flagged: a sentence if the node is flagged; otherwise ""
     * changed: a sentence if the node changed since its last complete measurement; otherwise ""
@@ -142,8 +142,8 @@ def plan(
 def urgency(node: Node) -> tuple[bool, bool, float]:
     """The sort key of urgent nodes: flagged nodes first, then changed nodes, then incompletely measured nodes.
 
-    In each group, the node with the oldest measurement is first. Among incompletely measured nodes, a node that was
-    never measured completely is last, because a complete measurement may be impossible.
+    In each group, the node with the oldest measurement is first. A node that was never measured completely is the last
+    incompletely measured node, because a complete measurement may be impossible.
     """
     if node.flagged or node.changed:
         return not node.flagged, not node.changed, node.since
@@ -160,9 +160,11 @@ def node_jobs(nodes: Iterable[Node], span: Duration | None) -> list[Job]:
 def pair_jobs(able: Sequence[Node], pairs: Mapping[Pair, float | None], span: Duration | None) -> list[Job]:
     """The jobs for pairs of leaf switches: one job of two nodes per pair. The jobs are spread over the nodes.
 
-    1. Nodes with `over_network` are first. The second node is on the leaf switch whose last measurement with the first
-       leaf switch is the oldest. If no such pair is left, any other node is the second node.
-    2. The other pairs of leaf switches follow: first the never measured pairs, then the oldest.
+    1. The nodes with `over_network` get the first jobs. The other node of the job is on the leaf switch that was
+       measured with the leaf switch of the first node the longest time ago. If no unplanned pair contains this leaf
+       switch, any other node is used.
+    2. The other pairs of leaf switches follow: first the never measured pairs, then the pair with the oldest
+       measurement.
     """
     if span is None:
         return []

@@ -45,9 +45,10 @@ Machine = Mapping[str, Mapping[str, str]]  # {node: {"driver": version, slot: id
 
 
 class Passed(NamedTuple):
-    """A passed test case. case: its key in a manifest.
+    """A passed test case.
 
-    when: start of the run in which it passed, in seconds since 1970.
+    * case: the key of the test case in a manifest
+    * when: start of the run in which the test case passed, in seconds since 1970
     """
 
     partition: str
@@ -59,7 +60,7 @@ class Passed(NamedTuple):
 
 @dataclass(frozen=True)
 class EarlierPasses:
-    """The results of the runs that a run resumes.
+    """The passed test cases of the earlier runs that a run resumes.
 
     * passed: {hash of a test case: its passes}. A test case has one pass per partition; () if it did not pass on all
       partitions.
@@ -85,7 +86,7 @@ class EarlierPasses:
     def remeasured(self) -> set[str]:
         """The hashes of the passed test cases to measure again: one test case per slot.
 
-        This is the passed test case with the fewest cells that identifies the component in the slot.
+        The chosen test case has the fewest cells of all passed test cases that identify the component in the slot.
         """
         cheapest: dict[tuple[str, str], tuple[int, str]] = {}
         for code, found in self.passed.items():

@@ -172,7 +172,9 @@ def named_adapters(record: Mapping[str, Any]) -> Adapters:
 
 
 def flagged_adapter(finding: Finding, names: Names, known: Mapping[str, object]) -> tuple[str, bool]:
-    """Returns (name of the adapter of a finding, whether a device may be at fault instead); ("", False) for none.
+    """Returns (name of the adapter of a finding, whether a device may be at fault instead).
+
+    Returns ("", False) if the finding is not about a known adapter.
 
     known: the names of the adapters that the record identifies.
     """

@@ -137,7 +137,7 @@ def change_points(values: Sequence[float], least: float = 0.005) -> list[Change]
 
 
 def medians_before(x: np.ndarray, end: int) -> list[float]:
-    """The medians of x[0:end], x[1:end] … x[end - 1:end]. They are calculated by insertion into a sorted list."""
+    """The medians of x[0:end], x[1:end] … x[end - 1:end], calculated by insertion into a sorted list."""
     inside: list[float] = []
     found = []
     for value in x[:end][::-1].tolist():
@@ -154,7 +154,7 @@ Key = tuple[str, str, str, int | None, str, str]  # partition, node, test case, 
 
 
 class EarlierValues:
-    """The values of the same cells in up to MOST_RUNS runs before `run`; no values for a run without a report.
+    """The values of the same cells in up to MOST_RUNS runs before `run`. A run without a report has no earlier values.
 
     The reports are read when the first cell is requested.
     """

@@ -76,7 +76,8 @@ def find(path: Path | None) -> Run:
 def find_each(paths: Iterable[Path], for_verdicts: bool = True) -> list[Run]:
     """The runs at all paths, without duplicates. Raises BadInput. Without a path: the run that ended last.
 
-    for_verdicts: whether to keep all tests of a report that share a measurement. Each test has its own verdict.
+    for_verdicts: if true, all tests of a report are kept, because each test has its own verdict. If false, only one of
+    several tests that share a measurement is kept.
     """
     return without_duplicates([find(path) for path in paths] or [find(None)], for_verdicts)
 
@@ -119,8 +120,8 @@ def is_record(path: Path) -> bool:
 def without_duplicates(runs: Sequence[Run], for_verdicts: bool = True) -> list[Run]:
     """The runs without duplicates. for_verdicts: see `find_each`.
 
-    * A test that the user names twice counts once, and so does a copied test. A test of a report is left out only if
-      its duplicate has the same or a better result in ReFrame.
+    * A test that the user names twice, or that was copied, counts once. A test of a report is left out only if its
+      duplicate has the same or a better result in ReFrame.
     * A process of a session writes one record, and each of its tests writes a part of this record. If the parts are
       complete, the parts count, because each part names its check. Otherwise, the record of the process counts.
     """
@@ -159,7 +160,7 @@ def find_duplicate(test: Test, own_run: int | None, known: Iterable[tuple[int, T
     """The first duplicate of `test` among the tests `known`; None if there is none.
 
     * known: (number of the run, test) of tests with the same measurement
-    * own_run: the number of the run whose tests are no duplicates
+    * own_run: the number of the run whose tests are no duplicates; None to compare with the tests of all runs
     * Two tests of different checks are no duplicates. A test of an unknown check may be a duplicate of any test.
     """
 
@@ -213,7 +214,11 @@ def program_run(record: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def record_name(path: Path, cases: list[str]) -> str:
-    """The name for a record without a report. path: of the record. cases: the test cases in the record."""
+    """The name of the test of a record without a report.
+
+    * path: the path of the record
+    * cases: the test cases in the record
+    """
     if len(cases) == 1:
         return cases[0]
     return f"{path.name} with {len(cases)} test cases" if cases else f"{path.name} without a test case"
@@ -249,7 +254,9 @@ def stored_verdict(path: Path) -> "StoredVerdict | None":
 
 
 def from_report(path: Path, report: dict[str, Any], site: Path | None = None) -> Run:
-    """The run of a ReFrame report. Skipped test cases that the manifest allows to skip are left out. Raises BadInput.
+    """The run of a ReFrame report. Raises BadInput.
+
+    A skipped test case is left out if the manifest allows the skip.
 
     site: the folder that contains config/manifests; None for `folders.repository`.
     """

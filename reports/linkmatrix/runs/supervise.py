@@ -57,8 +57,8 @@ def run_supervised(
     * prepare: a function that is called once, after the start of the command
     * output: a function that is called for each line of output; None to print the output
 
-    SIGTERM and SIGINT are forwarded to the group as SIGTERM. After SIGINT with --warn-as-error, ReFrame would also
-    print a traceback.
+    SIGTERM and SIGINT are forwarded to the group as SIGTERM. SIGINT is not forwarded unchanged, because ReFrame with
+    --warn-as-error would print a traceback.
     """
     children: list[subprocess.Popen[str]] = []
     forwarded_before = len(FORWARDED)

@@ -73,7 +73,7 @@ class CellsFlag(NamedTuple):
 def suspects(
     runs: Iterable[Run], references: References, name: str | None, clean_runs: int, notes: Sequence[Note] = ()
 ) -> list[Suspect]:
-    """The components that are flagged after all runs, the longest flagged first.
+    """The components that are flagged after all runs, the oldest flag first.
 
     * name: a table of references; None for the table of each partition
     * clean_runs: the number of clean runs that remove a flag
@@ -164,7 +164,7 @@ def judged_scopes(
 
 
 def healthy_in_soak(one: Judged, record: Mapping[str, Any]) -> set[str]:
-    """The labels of the devices that a soak heated; an empty set unless the test is clean."""
+    """The labels of the devices that a soak heated; an empty set if the test is not clean."""
     soak = record.get("soak")
     if soak is None or one.test.doubts or one.verdict not in scopes.CLEAN or scopes.disturbed_nodes(record, soak):
         return set()
@@ -196,7 +196,7 @@ def test_flags(one: Judged, record: Mapping[str, Any], adapters: scopes.Adapters
 def testcase_scopes(one: Judged, record: Mapping[str, Any], place: int | None) -> list[Scope]:
     """The scopes of whole test cases: one per test case of the record.
 
-    place: the index of a result, to get the scope of this result only; None for all results.
+    place: the index of the only result to use; None to use all results.
     """
     results = record["results"] if place is None else [record["results"][place]]
     names = dict.fromkeys(result["testcase"] for result in results)
@@ -269,9 +269,9 @@ def cell_flags(
 
 
 def common_cause_mask(judged: rules.Judged) -> np.ndarray:
-    """The mask of the intermittent cells, if they have a common cause; otherwise False.
+    """Whether each cell is intermittent with a common cause, as a mask. Without a common cause, no cell is True.
 
-    A common cause is assumed if the cells are too many for a fault of one device or pair.
+    The intermittent cells have a common cause if there are too many for a fault of one device or pair.
     """
     has_common_cause = judged.slow is not None and judged.slow.has_common_cause
     return (judged.rules == rules.ORDER["intermittent"]) & has_common_cause

@@ -49,11 +49,14 @@ class Suspect:
     * reason: reason of the newest flag
     * scopes: the flagged scopes. The first scope has the fewest clean runs.
     * clean: number of clean runs of the first scope
-    * flagged, seen: number of runs that flagged the component, and number of runs that contain it
-    * part, place: identity of the component, and of the slot, as text; "" if unknown
+    * flagged: number of runs that flagged the component
+    * seen: number of runs that contain the component
+    * part: identity of the component as text; "" if unknown
+    * place: identity of the slot as text; "" if unknown
     * swap: the result of a swap as a sentence; "" without a swap
     * kind: type of the component, see `components`
-    * driver, driver_now: driver version at the newest flag, and in the newest run
+    * driver: driver version at the newest flag
+    * driver_now: driver version in the newest run
     * found: number of runs that flagged the component since its flags were last removed
     """
 
@@ -108,7 +111,8 @@ class Suspect:
 class Flag:
     """A flag for one scope.
 
-    * since, newest: start of the first run, and of the last run, that flagged the scope
+    * since: start of the first run that flagged the scope
+    * newest: start of the last run that flagged the scope
     * first: the pair (component, slot) in the first run
     * reason, driver: reason and driver version in the last run that flagged the scope
     * clean: {driver version: clean runs since the last run that flagged the scope}
@@ -128,8 +132,9 @@ class ComponentState:
 
     * last: the newest sighting
     * pair: the pair (component, slot) in the newest sighting
-    * seen, flagged: number of runs that contain it, and number of runs that flagged it
-    * found: number of runs that flagged it since its flags were last removed
+    * seen: number of runs that contain the component or slot
+    * flagged: number of runs that flagged the component or slot
+    * found: number of runs that flagged the component or slot since its flags were last removed
     """
 
     last: Sighting
@@ -202,7 +207,7 @@ class Ledger:
 
 
 def remaining_suspects(found: Iterable[RunFlags], clean_runs: int, notes: Sequence[Note] = ()) -> list[Suspect]:
-    """The components that are flagged after all runs, the longest flagged first."""
+    """The components that are flagged after all runs, the oldest flag first."""
     suspects = ledger_suspects(read_runs(found, clean_runs, notes))
     return sorted(suspects, key=lambda one: (one.since, one.node, one.label))
 
@@ -210,8 +215,8 @@ def remaining_suspects(found: Iterable[RunFlags], clean_runs: int, notes: Sequen
 def ordered_runs(found: Iterable[RunFlags]) -> list[RunFlags]:
     """The runs in order of time, without duplicates.
 
-    If the start of a run is in the future, the clock of the run was wrong, and its true start is unknown. Such a run is
-    clean for no scope, because it may be older than the run that flagged the component.
+    If the start of a run is in the future, its clock was wrong, and its true start is unknown. This run counts as clean
+    for no scope, because the run may be older than the run that flagged the component.
     """
     known: set[str] = set()
     latest = latest_time(time.time())
@@ -261,7 +266,10 @@ def read_runs(found: Iterable[RunFlags], clean_runs: int, notes: Sequence[Note] 
 
 
 def ledger_suspects(ledger: Ledger) -> Iterator[Suspect]:
-    """Yields each flagged component, and each flagged slot that contains another component. No pair appears twice."""
+    """Yields a suspect per flagged component, and per flagged slot whose present component has no flag.
+
+    No pair appears twice. Unflagged candidates of a swap are left out.
+    """
     flagged = {key: one for key, one in ledger.kept.items() if one.flags}
     results = {key: swap_result(ledger, one) for key, one in flagged.items()}
     unflagged = {key for result in results.values() if result for key in result.unflagged}

@@ -95,8 +95,7 @@ class Test:
     def check(self) -> "CheckFacts":
         """The facts that the check found, and that the record does not contain.
 
-        A check that passed tolerated all counters that rose. Without a stored verdict, these counters are the only
-        known fact.
+        Without a stored verdict, only one fact is known: a check that passed tolerated all counters that rose.
         """
         if self.stored is not None:
             return self.stored.check
@@ -206,7 +205,7 @@ def test_files(case: Mapping[str, Any], report: Path) -> TestFiles:
 
 
 def verdict_files(case: Mapping[str, Any], report: Path) -> TestFiles:
-    """Finds the stored verdict of a check and its record. A copy of the verdict with its record is preferred."""
+    """Finds the stored verdict of a check and its record. A copy of the verdict next to its record is preferred."""
     from . import verdict_file  # slow to import, and not needed for single records
 
     digest, file = str(case[DIGEST] or ""), Path(str(case.get("verdict_file") or ""))
@@ -278,7 +277,7 @@ def command_words(session: Mapping[str, Any]) -> set[str]:
 
 
 def unproven_reason(session: Mapping[str, Any]) -> str:
-    """A sentence if an option of ReFrame made a test "pass" unchecked; otherwise ""."""
+    """A sentence if an option of ReFrame let tests pass without their checks; otherwise ""."""
     given = command_words(session)
     if any(re.fullmatch(r"--dry(-|-r|-ru|-run)?", word) for word in given):
         return DRY_RUN
@@ -292,7 +291,10 @@ def pinned_node(case: dict[str, Any]) -> str:
 
 
 def one_line_reason(reason: Any) -> str:
-    """ReFrame's reason of a failure as one line. ReFrame reports a failed reference check as one line per variable."""
+    """ReFrame's reason for a failure, as one line.
+
+    ReFrame reports a failed reference check as one line per variable.
+    """
     lines = [line.strip() for line in str(reason).splitlines() if line.strip()]
     # ReFrame puts these marks around the output of a command, even if it is empty
     lines = [line for line in lines if not re.fullmatch(r"--- std(out|err) ---", line)]
@@ -317,7 +319,7 @@ def record_place(case: Mapping[str, Any], report: Path) -> Path | None:
 def writes_record(case: Mapping[str, Any]) -> bool:
     """Whether a test case writes a record.
 
-    `keep_files` is not the only criterion, because users may change `keep_files`.
+    The function uses further criteria than `keep_files`, because users may change `keep_files`.
     """
     return (
         "record.json" in case.get("keep_files", ["record.json"])

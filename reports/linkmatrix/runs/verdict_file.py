@@ -1,7 +1,7 @@
 """verdict.json: the verdict of one test. The check writes the file once, next to record.json.
 
 ReFrame's report contains the SHA-256 of verdict.json, and verdict.json contains the SHA-256 of the record. A changed
-file is therefore refused, and so is a record of another run.
+file and a record of another run are therefore refused.
 """
 
 import hashlib
@@ -145,7 +145,7 @@ def testcase_entries(record: Mapping[str, Any], evaluation: Evaluation | None) -
 def reference_entries(
     record: Mapping[str, Any], references: References, table: str
 ) -> tuple[dict[str, dict[str, list[Any]]], PairClasses]:
-    """Returns (references of the table for the test cases of a record, adopted classes of the record's pairs)."""
+    """Returns (references of a table for the test cases of a record, link classes of the pairs in the references)."""
     found: dict[str, dict[str, list[Any]]] = {}
     classes = NO_CLASSES
     for result in record["results"] if table else ():
