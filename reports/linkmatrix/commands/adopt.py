@@ -1,8 +1,8 @@
 """`linkmatrix adopt`: calculates references, prints the changes, and writes the changes with --write.
 
-| new runs | existing reference |
+| values of the new runs | existing reference |
 |---|---|
-| agree with the reference within their noise | stays |
+| agree with the reference within their noise | is kept |
 | exceed the reference | is raised |
 | do not reach the reference | is lowered only with --allow-lower; the file stores the reason |
 """
@@ -38,7 +38,7 @@ Changes = dict[Key, tuple[Proposal, list[Change]]]
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """The options of `adopt`."""
+    """Adds the options of `adopt`."""
     arguments.add_stored_runs(command)
     command.add_argument("--table", metavar="NAME", help="table of references (default: the table of the partition)")
     command.add_argument("--runs", type=int, metavar="K", help="use only the K newest runs of each test case")
@@ -74,7 +74,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run_adopt(options: argparse.Namespace) -> int:
     """Calculates references from stored runs, prints the changes, and writes the changes with --write.
 
-    Returns 0, or REFUSED if at least one test case is refused. The other test cases are still written.
+    Returns 0, or REFUSED if at least one test case is refused. The references of the other test cases are still
+    written.
     Raises BadInput.
     """
     if options.use is not None:
@@ -231,7 +232,7 @@ def runs_by_testcase(
 
 
 def reference_floor(text: str) -> Floor:
-    """The smallest tolerances of a reference, as fractions. Raises BadInput.
+    """The smallest tolerances that a reference may get, as fractions. Raises BadInput.
 
     text: the value of --floor, two percentages such as "2,5".
     """

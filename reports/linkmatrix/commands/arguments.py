@@ -106,8 +106,8 @@ def print_worst(
     """Prints the blocks, worst first. If there are more than MOST_WORST blocks, only the worst blocks are printed.
 
     healthy: the line that is printed if all blocks are healthy.
-    everything: print all blocks.
-    keep: a line that begins with this text is not wrapped, so that the user can copy a command.
+    everything: whether to print all blocks.
+    keep: lines that begin with this text, such as commands to copy, are not wrapped.
     indent: text before each line.
     """
     ordered = sorted(blocks, key=lambda block: -block.severity)
@@ -165,7 +165,7 @@ def add_against(command: argparse.ArgumentParser) -> None:
 
 
 def published_tables(options: argparse.Namespace, judged: list[Judged]) -> "dict[str, Table]":
-    """{title of a sweep: table with the published values of the systems in --against}.
+    """Returns {title of a sweep: table with the published values of the systems in --against}.
 
     Raises BadInput if a system and the run have no sweep in common.
     """
@@ -198,7 +198,7 @@ def judged_run(options: argparse.Namespace) -> tuple[stored.Run, list[Judged]]:
 
 
 def is_bundle(path: Path) -> bool:
-    """Whether a file is a bundle, which is an uncompressed tar archive."""
+    """Whether a file is a bundle. A bundle is an uncompressed tar archive."""
     if not path.is_file():
         return False
     with path.open("rb") as file:

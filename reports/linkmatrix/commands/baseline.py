@@ -36,7 +36,7 @@ GENERIC = "this-machine"  # the system of machines without a system file
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """The options of `baseline`."""
+    """Adds the options of `baseline`."""
     command.description = (
         "Writes a system file if this machine has none, measures several times, adopts references, names them in the"
         " system file, and measures once more."
@@ -63,7 +63,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run_baseline(options: argparse.Namespace) -> int:
     """Measures, adopts references, and compares one more run with the references. Raises BadInput.
 
-    Returns the exit code of the last run. If a run ends with a code of ENDING, no further run starts.
+    Returns the exit code of the last run. If the exit code of a run is in ENDING, no further run starts.
     Returns 3 if no test case has references, or if the user must edit the system file.
     """
     if not FEWEST <= options.runs <= MOST_RUNS:

@@ -55,7 +55,7 @@ def prepare_folder(folder: Path, variable: str) -> None:
 
 
 def full_disk_sentence(folder: Path) -> str:
-    """A sentence that the disk of a folder is full; "" if the disk has free space."""
+    """An error message if the disk of a folder is full; "" if the disk has free space."""
     if shutil.disk_usage(folder).free >= FULL:
         return ""
     return f"the disk of {folder} is full: remove files, and measure again"

@@ -1,11 +1,11 @@
-"""`linkmatrix compare`: compares a run with another run or with a published system, the slowest first. Judges nothing.
+"""`linkmatrix compare`: compares a run with another run or a published system, and prints the slowest first.
 
-These values are compared:
+The comparison gives no verdict. These values are compared:
 
-* Test cases with the same name. If a test case has several sizes, equal sizes are compared. The sizes that only one
-  run has are listed.
-* Collectives with the same number of nodes and the same library: NCCL between devices, or MPI between host memory.
-  An in-place collective is compared only with an in-place collective.
+* Test cases with the same name. If a test case has several sizes, equal sizes are compared. Sizes that only one of the
+  runs measured are listed.
+* Collectives with the same number of nodes and the same library: NCCL between devices, or MPI between host memory. An
+  in-place collective is compared only with an in-place collective.
 * All link classes of the run with all link classes of the other run, because two machines may name the same link
   differently. Copies inside a device, and copies to host memory, are compared with the same class only.
 * Single pairs, if both runs have the same labels and contain their cells.
@@ -75,7 +75,7 @@ class Compared:
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """The options of `compare`."""
+    """Adds the options of `compare`."""
     command.add_argument(
         "path",
         nargs="?",
@@ -221,7 +221,10 @@ def not_comparable(one: Figures, here: str, there: str) -> str:
 
 
 def add_rows(ours: list[Figures], theirs: list[Figures], found: Compared, other_name: str) -> None:
-    """Compares one test case in all of its sizes. Adds the rows, and the sizes that only one run has, to `found`."""
+    """Compares one test case in all of its sizes.
+
+    Adds the rows, and the sizes that only one of the runs measured, to `found`.
+    """
     sizes, other_sizes = ({one.size_bytes for one in side} for side in (ours, theirs))
     # single matrices are compared whatever their sizes are; collectives depend too much on the size
     any_size = len(sizes) == len(other_sizes) == 1 and ours[0].extent is None

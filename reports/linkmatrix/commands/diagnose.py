@@ -27,7 +27,7 @@ MOST_CELLS = 3  # failed cells per matrix whose reasons are printed
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """The options of `diagnose`."""
+    """Adds the options of `diagnose`."""
     arguments.add_options(command)
     arguments.add_all(command)
     arguments.add_testcases(command)
@@ -87,7 +87,7 @@ def run_diagnose(options: argparse.Namespace) -> int:
 def same_component_lines(testcases: list[str]) -> Iterator[str]:
     """The line that names further test cases with the same faulty component.
 
-    testcases: the names. The caller may add names until the line is printed.
+    testcases: the names of these test cases. The caller may still add names, until the first line is requested.
     """
     if testcases:
         others = units.counted(len(testcases), "other test case")
@@ -138,7 +138,10 @@ def pair_matrices(analysis: Analysis, one: Judged, collective: Result) -> list[P
 
 
 def verdict_counts(result: Result, matrix: MatrixVerdict) -> Iterator[str]:
-    """Lines: the number of cells per link class and verdict, and the rows and columns whose cells all FAIL."""
+    """Yields the printed lines about the verdicts of a matrix.
+
+    The lines contain the number of cells per link class and verdict, and the rows and columns in which all cells FAIL.
+    """
     if matrix.problem:
         return
     if matrix.whole is None:

@@ -55,7 +55,7 @@ class Exported(NamedTuple):
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """The options of `export`."""
+    """Adds the options of `export`."""
     command.add_argument(
         "paths",
         nargs="*",

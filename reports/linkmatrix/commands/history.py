@@ -1,10 +1,10 @@
 """`linkmatrix history`: prints the values of stored runs over time, and their changes of level.
 
-* The series that became worst are printed first. A single outlier is not a change of level.
+* The series that worsened most are printed first. A single outlier is not a change of level.
 * A change of level is printed with the recorded changes between the two runs: driver, CUDA, MPI, kernel, program, host.
 * The output ends with flagged devices, nodes that cannot be judged, and runs that ended without a report.
-* `--fleet` names the hosts whose driver, firmware or link rate differs from the other hosts. It compares the newest
-  values of similar hosts.
+* `--fleet` compares the newest values of similar hosts. This option also names the hosts whose driver, firmware or link
+  rate differs from the other hosts.
 * `--component` prints the slots of a component, and `--slot` prints the components of a slot.
 """
 

@@ -22,7 +22,7 @@ UTC = "%Y-%m-%dT%H:%M:%SZ"  # the format of times in records
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """The options of `import`."""
+    """Adds the options of `import`."""
     command.add_argument("files", nargs="+", type=Path, metavar="FILE", help="output of a program, as text or JSON")
     command.add_argument(
         "--out",

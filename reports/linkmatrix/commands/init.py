@@ -32,7 +32,7 @@ COPIED_FOLDERS = ("references", "topology")
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """The options of `init`."""
+    """Adds the options of `init`."""
     command.description = (
         "Creates a folder outside of the clone for the systems, references and results of a site. Existing files stay"
         " unchanged. Run the command again after an upgrade."

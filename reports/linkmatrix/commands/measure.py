@@ -31,7 +31,7 @@ LIST = "reframe -C config/settings.py -c checks -R -l"  # lists the tests
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """The options of `measure`."""
+    """Adds the options of `measure`."""
     command.description = (
         "Measures the test cases that fit this machine, without simulations and without test cases of other programs."
         " The options -n, -t, -T and -x after -- replace this selection."

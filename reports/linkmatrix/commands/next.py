@@ -33,7 +33,7 @@ WORST = (0, 3, 4, 2, 1)  # exit codes of runs, from best to worst
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """The options of `next`."""
+    """Adds the options of `next`."""
     command.add_argument(
         "--budget", metavar="N-node-hours", help="node time to use, such as 20-node-hours or 90-node-minutes"
     )
@@ -71,7 +71,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run_next(options: argparse.Namespace) -> int:
     """Prints the coverage of a partition and the planned jobs. With --submit, runs the jobs. Raises BadInput.
 
-    Returns 0, NOTHING if no run is stored, or with --submit the exit code of the worst job.
+    Returns NOTHING if no run is stored. With --submit, returns the exit code of the worst job. Otherwise, returns 0.
     """
     if not 1 <= options.within <= 3650:
         raise BadInput(f"--within {options.within}: use 1 to 3650 days")

@@ -23,7 +23,7 @@ COMPONENT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._-]*")
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """The options of `note`."""
+    """Adds the options of `note`."""
     command.formatter_class = argparse.RawDescriptionHelpFormatter
     command.description = EXAMPLES
     command.add_argument("text", nargs="?", default="", help="what was done; optional for a repair")

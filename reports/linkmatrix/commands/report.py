@@ -17,7 +17,7 @@ MOST_LISTED = 8  # of more pictures, only the number is printed
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """The options of `report`."""
+    """Adds the options of `report`."""
     arguments.add_options(command)
     command.add_argument("more", nargs="*", type=path_of, metavar="MORE", help="further runs for the same page")
     command.add_argument(

@@ -47,7 +47,7 @@ def reports_with_flags(prefix: Path, clean_runs: int, repository: Path) -> set[s
 def remove_old_sessions(prefix: Path, keep: int | None, days: int | None, clean_runs: int, repository: Path) -> None:
     """Removes old sessions with their reports, JUnit files, pages, records and stages.
 
-    keep: number of newest sessions that stay; None for no limit.
+    keep: the number of newest sessions to keep; None for no limit.
     days: maximum age of a session; None for no limit.
     The newest report and the reports that are evidence of a flag always stay.
     """

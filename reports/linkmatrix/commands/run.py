@@ -46,7 +46,7 @@ NO_REPORT, UNREADABLE = "wrote no report", "wrote no readable report"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """The options of `run`."""
+    """Adds the options of `run`."""
     command.add_argument(
         "--mode",
         choices=sorted(MODES),

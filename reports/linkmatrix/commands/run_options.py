@@ -130,7 +130,7 @@ def check_options(more: Sequence[str], keeps_junit: bool = False) -> None:
 
 
 def check_acceptance(more: Sequence[str]) -> None:
-    """Raises BadInput if an option sets fewer samples, or fewer short samples, than acceptance requires."""
+    """Raises BadInput if an option sets fewer samples or short samples than the mode `acceptance` requires."""
     for scope, variable, value in assignments(more):
         words = value.split(",") if variable == EXTRA_OPTS else []
         if any(True for _ in option_values(words, "--short-samples")):
@@ -175,7 +175,7 @@ def without_warnings(options: Sequence[str], more: Sequence[str]) -> list[str]:
     * The time of --duration is over.
     * --restore-session found another search path. Each run sets another search path.
 
-    If a harmful warning left out a test, the comparison with the manifest finds the missing test.
+    If ReFrame leaves out a test with another warning, the comparison with the manifest finds the missing test.
     """
     warns = any(not scope for scope, _, _ in assignments(more)) or any(
         word.startswith(("--dur", "--rest")) for word in more
@@ -189,7 +189,7 @@ def check_run(
     """Checks the user's options against the list of tests that ReFrame selects. Raises BadInput.
 
     Returns {environment variable: features that the selected tests need}; {} if `more` selects no tests.
-    Refused are options that ReFrame refuses, and variables, suites and paths that ReFrame would ignore.
+    The function refuses options that ReFrame refuses, and variables, suites and paths that ReFrame would ignore.
     Prints a note about `-S CLASS.NAME=VALUE` if no selected test has the class.
 
     program: the path of ReFrame.

@@ -32,7 +32,7 @@ WITHOUT_JOB = "unset $(env | grep -o '^SLURM_[A-Z0-9_]*' | grep -vx SLURM_CONF)"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """The options of `schedule`."""
+    """Adds the options of `schedule`."""
     form = command.add_mutually_exclusive_group(required=True)
     for name, (_, purpose) in FORMS.items():
         form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=purpose)
@@ -181,7 +181,7 @@ def scrontab(options: argparse.Namespace, hour: int, minute: int) -> str:
     """The lines for Slurm's scrontab. Raises BadInput.
 
     Slurm starts a small job at each time of the timer. The small job runs linkmatrix, which submits the measuring jobs.
-    The small job uses a node that is not measured. Its time limit fits its partition.
+    The small job uses a node that is not measured. The time limit of the small job fits the partition of this node.
     The command names the system, because ReFrame can detect the system only on the login node.
     """
     reframe, repository = environment.program("reframe"), folders.repository()

@@ -10,7 +10,7 @@ from . import arguments
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """The options of `show`."""
+    """Adds the options of `show`."""
     arguments.add_options(command)
     arguments.add_against(command)
     command.set_defaults(command=run_show)

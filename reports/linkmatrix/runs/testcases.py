@@ -291,10 +291,7 @@ def pinned_node(case: dict[str, Any]) -> str:
 
 
 def one_line_reason(reason: Any) -> str:
-    """ReFrame's reason for a failure, as one line.
-
-    ReFrame reports a failed reference check as one line per variable.
-    """
+    """ReFrame's reason for a failure as one line. ReFrame prints a failed reference check as one line per variable."""
     lines = [line.strip() for line in str(reason).splitlines() if line.strip()]
     # ReFrame puts these marks around the output of a command, even if it is empty
     lines = [line for line in lines if not re.fullmatch(r"--- std(out|err) ---", line)]

@@ -52,7 +52,7 @@ class Partition:
     most: the maximum number of nodes of a job; 0 without a limit.
     closed: whether no job of the current user can start. A note contains the reason.
     parent: the scheduler's partition, if this partition contains only its nodes of one type; else "".
-    only_by_type: whether only a request of the GPU type selects these nodes.
+    only_by_type: whether jobs can select these nodes only by a request of the GPU type.
     """
 
     name: str
@@ -180,7 +180,7 @@ class Cluster:
 
     @property
     def open(self) -> list[Partition]:
-        """The partitions in which a job can start. If there is none, all partitions."""
+        """The partitions in which a job can start. If no job can start in any partition, returns all partitions."""
         return [one for one in self.partitions if not one.closed] or list(self.partitions)
 
 
@@ -210,7 +210,7 @@ def minutes(text: str) -> float | None:
 
 
 def time_notes(limit: str, name: str) -> list[str]:
-    """A note, in a list, if the time limit is shorter than the time limit of the checks; else [].
+    """Returns [note] if the time limit is shorter than the time limit of the checks; otherwise [].
 
     name: the subject of the note.
     """

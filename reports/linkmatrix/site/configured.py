@@ -32,7 +32,8 @@ LEAF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,319}")
 def partition(program: str, repository: Path, name: str, answer: Answer = machine.answer) -> dict[str, Any]:
     """ReFrame's configuration of a partition. Raises BadInput for an unknown partition.
 
-    name: "system:partition". The entry `scheduler` has ReFrame's name, not that of our extension.
+    name: "system:partition". The entry `scheduler` contains ReFrame's name of the scheduler, not the name of the
+    extension in reframe_ext.
     """
     settings = repository / "config" / "settings.py"
     command = [program, "-C", str(settings), f"--system={name}", "--show-config=systems/0/partitions"]
@@ -168,7 +169,7 @@ def group_type(path: Path) -> str:
 
 
 def scheduler_groups(config: Mapping[str, Any], answer: Answer = machine.answer) -> dict[str, str]:
-    """Returns {node: its leaf switch or block}, from the scheduler. {} if the scheduler reports neither."""
+    """Returns {node: its leaf switch or block}, from the scheduler. Returns {} if the scheduler reports no groups."""
     if config.get("scheduler") not in ("slurm", "squeue"):
         return {}
     try:

@@ -52,7 +52,7 @@ def needed_variables() -> dict[str, str]:
 
 
 def set_home(otherwise: Path) -> None:
-    """Sets $HOME of this process if $HOME is missing. Open MPI needs $HOME, and a timer does not set it.
+    """Sets $HOME of this process if $HOME is missing. Open MPI needs $HOME, but a timer does not set $HOME.
 
     otherwise: the folder for a user who is not in the user database, as in a container.
     """

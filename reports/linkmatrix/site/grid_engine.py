@@ -63,8 +63,8 @@ def queue_instances(text: str) -> list[QueueInstance]:
 def is_selected(pattern: str, instance: QueueInstance) -> bool:
     """Whether a pattern of Grid Engine selects a queue on a host.
 
-    Patterns are "gpu.q", "gpu*", "gpu.q@n1" or "*@n1". A group of hosts, as in "gpu.q@@rack1", selects every host: the
-    hosts of the group are unknown.
+    Patterns are "gpu.q", "gpu*", "gpu.q@n1" or "*@n1". A group of hosts, as in "gpu.q@@rack1", selects every host,
+    because the hosts of the group are unknown.
     """
     name, _, place = pattern.partition("@")
     host = instance.host.partition(".")[0]

@@ -84,7 +84,7 @@ class Machine:
 
 
 def machine() -> Machine:
-    """Detect this machine. Raises OSError if nvidia-smi is installed and fails: the GPUs are then unknown."""
+    """Detects this machine. Raises OSError if nvidia-smi is installed but fails, because the GPUs are then unknown."""
     found = gpus_in(answer(QUERY)) if shutil.which("nvidia-smi") else ()
     sliced = mig.sliced_gpus(answer) if found else set()
     gpus = tuple(gpu for at, gpu in enumerate(found) if at not in sliced)
@@ -125,7 +125,7 @@ def without_scheduler(found: Machine) -> Machine:
 def answer(command: list[str], seconds: float | None = None) -> str:
     """The standard output of a command.
 
-    Raises OSError, with one sentence, if the command fails or does not end in time.
+    Raises OSError if the command fails or does not end in time. The error message is one sentence.
     The command runs in English, without standard input. Terminal escapes are removed from its output.
     seconds: the time limit; None for TIMEOUT_S.
     """
@@ -249,7 +249,10 @@ def compilers(scheduler: str) -> dict[str, str]:
 
 
 def environment_extras(found: Machine) -> str:
-    """The extras of the environment as Python code: GPU architectures and the prefix of NCCL. "" without both."""
+    """The extras of the environment as Python code: GPU architectures and the prefix of NCCL.
+
+    Returns "" if both are missing.
+    """
     archs = {"cuda_arch": ",".join(architectures(found))} if found.gpus else {}
     place = {"nccl_root": found.nccl} if nccl.is_from_environment(found.nccl) else {}
     return as_code(archs | place) if archs | place else ""

@@ -15,7 +15,7 @@ def sliced_gpus(answer: Answer) -> set[int]:
 
 
 def remarks(sliced: int) -> list[str]:
-    """A sentence about the GPUs in MIG mode, in a list; [] if there are none.
+    """A sentence about the GPUs in MIG mode, in a list; [] if no GPU is in MIG mode.
 
     sliced: the number of GPUs in MIG mode.
     """

@@ -33,7 +33,10 @@ def expand_names(text: str) -> list[str]:
 
 
 def list_entries(text: str) -> list[str]:
-    """The entries of a list: "n[1,2]" and "login1" for "n[1,2],login1". A comma inside brackets divides nothing."""
+    """The entries of a list: "n[1,2]" and "login1" for "n[1,2],login1".
+
+    A comma inside brackets does not separate entries.
+    """
     return [part.strip() for part in re.split(r",(?![^\[]*\])", text) if part.strip()]
 
 
@@ -194,7 +197,7 @@ QUERIES: dict[str, Callable[[Sequence[str], Answer], dict[str, str]]] = {
 
 
 def is_out_of_service(scheduler: str, why: str) -> bool:
-    """Whether an administrator, and not the scheduler itself, took the node out of service.
+    """Whether an administrator took the node out of service. False if the scheduler itself took the node out of service.
 
     why: the node's reason from `availability`.
     """

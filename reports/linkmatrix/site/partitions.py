@@ -55,7 +55,7 @@ def candidates(name: str) -> list[str]:
 
 
 def query_cluster(names: Sequence[str], tell: Callable[[str], None]) -> Cluster:
-    """The cluster, from the first scheduler that reports a partition. Raises OSError or BadInput if there is none.
+    """The cluster, from the first scheduler that reports a partition. Raises OSError or BadInput if no scheduler does.
 
     tell: a function that prints a line.
     """

@@ -67,7 +67,8 @@ def host_types(nodes: Iterable[dict[str, str]]) -> tuple[Counter, int]:
 def best_queue(queues: list[Partition]) -> Partition:
     """The queue to use for measurements, from several queues with the same nodes.
 
-    A queue with fewer restrictions is better. Among equals, the queue with the longest time limit is chosen.
+    The best queue has the fewest restrictions. If several queues are equal, the queue with the longest time limit is
+    best.
     """
     best = min(queues, key=lambda one: (one.closed, len(one.notes), -(one.limit or float("inf"))))
     others = ", ".join(one.name for one in queues if one is not best)
@@ -99,10 +100,10 @@ def stop_notes(queue: Mapping[str, str]) -> list[str]:
 
 
 def submission_queue(name: str, queues: Mapping[str, Mapping[str, str]]) -> tuple[str, list[str]]:
-    """Returns (queue to name in a job, notes), so that the job runs in the queue `name`.
+    """Returns (the queue that a job must name to run in the queue `name`, notes).
 
-    Some queues accept jobs only from routing queues. The queue to name is then a routing queue that sends jobs to
-    `name`, or "" if there is none.
+    Some queues accept jobs only from routing queues. The job must then name a routing queue that sends jobs to `name`.
+    If no routing queue sends jobs to `name`, the returned queue is "".
     """
     if queues[name].get("from_route_only") != "True":
         return name, []

@@ -53,7 +53,7 @@ def driver_is_old() -> bool:
 def needed_features(features: Iterable[str]) -> set[str]:
     """The given features that the selected tests need.
 
-    Only features in NEVER can be unneeded. If the selection of tests is unknown, all features are needed.
+    A feature that is not in NEVER is always needed. If the selection of tests is unknown, all features are needed.
     """
     needed = os.environ.get(NEEDED)
     unneeded = set(NEVER) - {*needed.split()} if needed is not None else set()
@@ -74,7 +74,7 @@ def fits_machine(needed: Iterable[str], architectures: Iterable[str], machine: s
 
 
 def missing_tools(cxx: str, gpus: bool) -> list[str]:
-    """The programs that a build with MPI needs and that are not on PATH.
+    """The programs that a build with MPI needs, but that are not on PATH.
 
     cxx: the C++ compiler. gpus: whether the build needs CUDA too.
     """
@@ -88,7 +88,7 @@ def can_build(cxx: str, gpus: bool) -> bool:
 
 
 def left_out_sentence(cxx: str, gpus: bool) -> str:
-    """A sentence: which tests the prebuilt programs cannot run, and which tools a build lacks."""
+    """A sentence with the tests that the prebuilt programs cannot run, and the tools that a build would need."""
     tests = "ranks of MPI and collectives of NCCL" if gpus else "ranks of MPI"
     missing = ", ".join(missing_tools(cxx, gpus))
     why = f"the prebuilt programs have neither MPI nor NCCL{f', and PATH lacks {missing}' if missing else ''}"

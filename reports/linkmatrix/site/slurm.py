@@ -74,7 +74,7 @@ class Association(NamedTuple):
     """An association of the current user with an account in Slurm's accounting.
 
     wall: the time limit of the association's jobs.
-    usual: the quality of service (QOS) of jobs that request none.
+    usual: the quality of service (QOS) of jobs that request no QOS.
     partition: the partition to which the association applies; "" for all partitions without a separate association.
     """
 
@@ -85,7 +85,7 @@ class Association(NamedTuple):
 
 
 class Associations(NamedTuple):
-    """The associations of the current user. Empty if Slurm has no accounting, or if sacctmgr does not answer.
+    """The associations of the current user; empty if Slurm has no accounting, or if sacctmgr does not answer.
 
     walls: {quality of service (QOS): time limit}.
     """
@@ -94,7 +94,7 @@ class Associations(NamedTuple):
     walls: dict[str, str] = {}
 
     def in_partition(self, partition: str) -> dict[str, Association]:
-        """Returns {account: its association} for a partition. An association with this partition only has priority."""
+        """Returns {account: its association} for a partition. An association for only this partition has priority."""
         found = {one.account: one for one in self.mine if not one.partition}
         return found | {one.account: one for one in self.mine if one.partition == partition}
 
@@ -139,7 +139,7 @@ Settings = Mapping[str, str]  # of `scontrol show partition`
 
 
 def availability_rules(settings: Settings) -> Iterator[Rule]:
-    """The rules of a partition that is down, a partition only for root, and a partition only for reservations."""
+    """The rules for these settings of a partition: down, only for root, only for reservations."""
     state = settings.get("State", "UP")
     if state != "UP":
         yield Rule(notes=(f"its state is {state}: no job starts",), closed=True)

@@ -3,7 +3,7 @@
     <root>/<key>/spack.yaml    generated, with absolute paths
                  spack.lock    concretised once, which saves later sessions 20 s
                  view/bin      the installed programs
-    <root>/opt, <root>/stage   install tree and build stage of all environments, separate from the user's
+    <root>/opt, <root>/stage   install tree and build stage of all environments, separate from the user's Spack
     <root>/links               links to build stages, which Spack would write into src
 
 The key is a hash of spack.yaml, of the files that it includes, of the recipe and of Spack's version.
@@ -104,7 +104,7 @@ def spec(variants: Mapping[str, bool], archs: list[str], further: str = "") -> s
 
     variants: {name: whether the variant is on}.
     archs: the architectures of GPUs, such as "90".
-    further: text to append.
+    further: text to append to the spec.
     """
     switched = [("+" if on else "~") + name for name, on in variants.items()]
     arch = [f"cuda_arch={','.join(archs)}"] if archs else []

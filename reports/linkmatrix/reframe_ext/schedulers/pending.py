@@ -79,7 +79,7 @@ def explained(reason: str, cause: str = "") -> str:
 
 
 def is_permanent(reason: str) -> bool:
-    """Whether a job with this reason can never begin."""
+    """Whether a job that waits for this reason can never begin."""
     return any(re.match(pattern, reason) for pattern in PERMANENT)
 
 
@@ -99,7 +99,8 @@ class Reasons:
 
     asked: the time of the last query.
     known: the last reason.
-    causes: a sentence why the job can never begin, although its reason is usually temporary; "" if the job may begin.
+    causes: a sentence that explains why the job can never begin, although its reason is usually temporary; "" if the
+    job may begin.
     """
 
     def __init__(self) -> None:

@@ -129,7 +129,7 @@ class Slurm(SlurmJobScheduler):
         return not has_ended(job) and now - self.confirmed.get(job.jobid, job.submit_time) >= self.CONFIRMED_SECONDS
 
     def query_controller(self, jobs: list[Job]) -> dict[str, tuple[str, str]] | None:
-        """Asks squeue for the states of jobs: {job ID: (states, nodes)}. Jobs that ended recently are included.
+        """Asks squeue for the states of jobs. Returns {job ID: (states, nodes)}, with the jobs that ended recently.
 
         Returns None if squeue does not answer. Also returns None if jobs are missing and squeue prints an unknown line.
         """
@@ -218,7 +218,7 @@ class Slurm(SlurmJobScheduler):
                     job._exception = JobBlockedError(reason, job.jobid)
 
     def pending_reasons(self, jobs: list[Job]) -> dict[str, str]:
-        """Asks squeue why jobs wait: {job ID: reason}. Jobs without a reason are left out."""
+        """Asks squeue why jobs wait. Returns {job ID: reason}. Jobs without a reason are left out."""
         numbers = ",".join(job.jobid for job in jobs)
         try:
             done = osext.run_command(f'{self._squeue} -h -j {numbers} -o "%i|%r"', log=False, timeout=QUERY_SECONDS)
@@ -270,7 +270,7 @@ class Squeue(Slurm, SqueueJobScheduler):
     """Slurm without accounting. The controller reports the states of all jobs."""
 
     def poll(self, *jobs: Job | None) -> None:
-        """Updates the states of jobs from the controller. Leaves out new jobs, which squeue reports late."""
+        """Updates the states of jobs from the controller. Leaves out new jobs, because squeue reports new jobs late."""
         now = time.time()
         known = [job for job in jobs if job is not None and now - job.submit_time >= self.SQUEUE_DELAY]
         self.update_from_controller(known, "the scheduler squeue uses no accounting", now)

@@ -23,7 +23,7 @@ UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
 
 
 def permanent_cause(reason: str, number: str, query: Query) -> str:
-    """A sentence with the cause why a job can never begin, and the remedy.
+    """A sentence that explains why a job can never begin, with the remedy.
 
     Returns "" if the job may begin, or if Slurm does not answer.
     reason: Slurm's reason.

@@ -22,8 +22,8 @@ class KeepsFixtures(rfm.RegressionTestPlugin):
     def user_deps(self) -> list[tuple[str, Any]]:
         """The dependencies of the test. From the second retry on, passed fixtures that do not run again are left out.
 
-        Otherwise, ReFrame would drop a test that depends on such a fixture. ReFrame calls this method for fixtures
-        first, then for their tests.
+        If the dependencies contained these fixtures, ReFrame would drop the test. ReFrame calls this method for
+        fixtures first, then for their tests.
         """
         run = runtime().current_run
         RUNNING.add((self.unique_name, run))

@@ -43,8 +43,8 @@ def part_record(record: Json, testcase: str) -> Json | None:
     """The part of a process's record about one test case; None if the process did not begin the test case.
 
     testcase: "" for the topology only.
-    If only another test case is incomplete, the result of the part is PASS. If the process failed after all test cases
-    were complete, for example in MPI_Finalize, the part has the result of the process.
+    If this test case is complete and another test case is incomplete, the result of the part is PASS. If the process
+    failed after all test cases were complete, for example in MPI_Finalize, the part has the result of the process.
     """
     if not testcase:
         return topology_record(record)
@@ -84,7 +84,7 @@ def topology_command(command: list[str]) -> list[str]:
 
 
 def initial_health(health: list[Json]) -> list[Json]:
-    """The health of devices in a record, with only the counters and readings from before the measurement."""
+    """The health of devices in a record, with the counters and readings before the measurement only."""
 
     def first(items: list[Json]) -> list[Json]:
         return [{**item, "after": None} for item in items if item["before"] is not None]
@@ -125,7 +125,7 @@ class ProcessOutput:
 
     @property
     def output(self) -> Path:
-        """The file with the standard output of the process. If the process began, the file exists."""
+        """The file with the standard output of the process. The file exists if the process began."""
         return self.folder / "out"
 
     def text(self) -> str:
@@ -185,10 +185,11 @@ class ProcessOutput:
 def wait_for_record(stage: Path, folder: Path, jobid: Any, seconds: float, stdout: str = "") -> None:
     """Waits until this computer sees the record of a process and the output of its job.
 
-    On a network file system, both files may appear after the end of the job. The function does not wait if the process
-    wrote no record. Such a process printed no `Result:` line, or its standard error contains `--record`.
+    On a network file system, both files may appear after the end of the job. The function does not wait for a process
+    that wrote no record. A process wrote no record if the process printed no `Result:` line, or if its standard error
+    contains `--record`.
 
-    stage, jobid, stdout: of a completed job.
+    stage, jobid, stdout: the stage, the ID and the output file of a completed job.
     folder: the folder of the process.
     seconds: maximum wait for all processes of the job.
     """

@@ -43,11 +43,12 @@ class JobRequest:
     size: the value of --size; "" for the program's default; None if the test case has a fixed size.
     tasks: the number of ranks.
     ranks_per_node: None for any number.
-    without_mpi: start a single process without mpirun.
+    without_mpi: whether to start a single process without mpirun.
     group: only tests of the same group share a process.
     node: the name of the requested node; "" for any node.
     program: one of `suite.PROGRAMS`, or a foreign program: its name in the folder of built programs, or its path.
-    execs_next: the program has an option `--into FOLDER` for its output. It executes the command after this option.
+    execs_next: whether the program has an option `--into FOLDER` for its output, and executes the command after this
+    option.
     environment: environment variables of this process, as NAME=VALUE.
     starter: a foreign program, with options, that starts `program`.
     references: the lines of the file that the program reads with the option `--references`.
@@ -172,7 +173,7 @@ class Process:
 
 
 def plan_processes(requests: list[JobRequest]) -> list[Process]:
-    """The processes that fulfil the requests. Order: topology and foreign programs, matrices, other programs."""
+    """The processes that fulfil the requests. The order is: topology and foreign programs, matrices, other programs."""
     found: list[Process] = []
     for request in requests:
         process = next((one for one in found if one.accepts(request)), None)
@@ -188,7 +189,7 @@ def plan_processes(requests: list[JobRequest]) -> list[Process]:
 
 
 def processes_by_test(processes: list[Process]) -> dict[str, tuple[int, int]]:
-    """{unique name of a test: (number of the process that measures the test, number of tests of this process)}."""
+    """Returns {unique name of a test: (number of its process, number of tests that the process measures)}."""
     return {
         name: (number, len(one.tests))
         for number, process in enumerate(processes)

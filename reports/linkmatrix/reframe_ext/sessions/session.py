@@ -114,7 +114,7 @@ class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
         return found
 
     def largest_job(self, requests: list[tuple[Any, JobRequest]]) -> list[tuple[Any, JobRequest]]:
-        """The largest part of the requests that one job can fulfil. The other tests measure in their own jobs.
+        """The largest subset of the requests that one job can fulfil. The other tests measure in their own jobs.
 
         requests: [(test, its request)].
         """
