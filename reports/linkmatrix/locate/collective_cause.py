@@ -2,9 +2,9 @@
 
 To find a slow rank or a slow link between two ranks, two test cases measure collectives of some of the ranks:
 
-* leave one out: each collective has all ranks but one
-* bisection: each collective has half of the ranks. For each binary digit, the ranks whose number has digit 0 are one
-  half, and the ranks with digit 1 are the other half.
+* leave one out: Each collective has all ranks but one.
+* bisection: Each collective has half of the ranks. Each binary digit of the rank numbers divides the ranks into two
+  halves: the ranks with the digit 0 and the ranks with the digit 1.
 """
 
 import re
@@ -30,7 +30,10 @@ MAX_LINES = 3
 
 @dataclass(frozen=True)
 class Pairs:
-    """A matrix of pairs, measured in the run of a collective. sentences: about the findings of the matrix."""
+    """A matrix of pairs that was measured in the same run as a collective.
+
+    sentences: the sentences about the findings of the matrix.
+    """
 
     result: Result
     matrix: MatrixVerdict
@@ -44,7 +47,10 @@ class Pairs:
 
     @property
     def unknown(self) -> str:
-        """Why the speed of the links is unknown: a disturbance, or the reason of the worst cell; "" if known."""
+        """The reason why the speed of the links is unknown; "" if the speed is known.
+
+        The reason is a disturbance, or the reason of the worst cell.
+        """
         if self.matrix.verdict not in (Verdict.INCOMPLETE, Verdict.DISTURBED):
             return ""
         marked, _ = self.matrix.worst_cells(1)
@@ -54,18 +60,18 @@ class Pairs:
 
 
 def is_pair_bandwidth(result: Result, collective: Result) -> bool:
-    """Whether a result is the bandwidth of pairs, with the same type of memory as the collective."""
+    """Whether a result measures the bandwidth of pairs with the same type of memory as the collective."""
     return not is_collective(result) and result["metric"] != "latency" and result["memory"] == collective["memory"]
 
 
 def explain(
     collective: Result, matrix: MatrixVerdict, content: Mapping[str, Any], pairs: Sequence[Pairs]
 ) -> Iterator[str]:
-    """Yields sentences about the cause of a collective that is FAIL.
+    """Yields sentences about the cause of a slow collective.
 
     matrix: the verdicts on the collective.
     content: the record of the collective.
-    pairs: the matrices of pairs in the run, for the same ranks and memory.
+    pairs: the matrices of pairs of the same run, with the same ranks and the same type of memory.
     """
     yield from rank_sentences(collective, content.get("topology") or {})
     marked, _ = matrix.worst_cells(1)
@@ -106,7 +112,10 @@ def explain(
 
 
 def library_sentences(collective: Result, content: Mapping[str, Any]) -> Iterator[str]:
-    """Yields a sentence about NCCL's algorithms, version and transports, and a warning if NCCL uses no peer access."""
+    """Yields a sentence about NCCL's algorithms, version and transports.
+
+    If NCCL uses no peer access inside a node, a second sentence is a warning.
+    """
     software = content.get("software") or {}
     ran = [note.removeprefix(ALGORITHM_NOTE) for note in collective["notes"] if note.startswith(ALGORITHM_NOTE)]
     lines = [
@@ -138,7 +147,10 @@ MIN_COLUMNS = 3  # with two columns, the healthy column is unknown
 
 
 class Column(NamedTuple):
-    """A collective of some of the ranks: the name of its column, its value, and the interval of its median."""
+    """A column of a result: a collective of some of the ranks.
+
+    low, high: the limits of the interval of the median.
+    """
 
     name: str
     value: float
@@ -147,12 +159,12 @@ class Column(NamedTuple):
 
 
 def leaves_out(result: Mapping[str, Any]) -> bool:
-    """Whether the columns of a result are collectives of all ranks but one."""
+    """Whether each column of a result is a collective of all ranks but one."""
     return is_collective(result) and all(column.startswith(WITHOUT) for column in result["columns"])
 
 
 def measures_halves(result: Mapping[str, Any]) -> bool:
-    """Whether the columns of a result are collectives of halves of the ranks."""
+    """Whether each column of a result is a collective of half of the ranks."""
     return is_collective(result) and all(HALF.fullmatch(column) for column in result["columns"])
 
 
@@ -165,12 +177,15 @@ def converged_columns(result: Mapping[str, Any]) -> list[Column]:
 
 
 def spread(found: Sequence[Column]) -> float:
-    """(largest value - smallest value) / smallest value."""
+    """The relative difference of the values: (largest value - smallest value) / smallest value."""
     return max(one.value for one in found) / min(one.value for one in found) - 1
 
 
 def rank_sentences(result: Mapping[str, Any], topology: Mapping[str, Any]) -> Iterator[str]:
-    """Yields sentences about slow ranks, for the two test cases of this module. topology: `topology` of the record."""
+    """Yields sentences about slow ranks, for the two test cases of this module.
+
+    topology: the key `topology` of the record.
+    """
     if leaves_out(result):
         yield from leave_one_out_sentences(result, topology)
     elif measures_halves(result) and topology.get("labels"):
@@ -178,11 +193,11 @@ def rank_sentences(result: Mapping[str, Any], topology: Mapping[str, Any]) -> It
 
 
 def slow_ranks(result: Mapping[str, Any]) -> tuple[list[Column], float]:
-    """(columns without a slow rank, gain as a fraction), from collectives of all ranks but one.
+    """(fast columns, gain as a fraction), from collectives of all ranks but one. Each column lacks one rank.
 
-    * One column: the collective is faster without this rank. The rank is slow.
-    * Two columns: the collective is faster without either rank. The path between both ranks is slow.
-    * No column, gain 0: the columns do not differ clearly.
+    * One fast column: the collective is faster without its missing rank. This rank is slow.
+    * Two fast columns: the collective is faster without either rank. The path between these two ranks is slow.
+    * No fast column, gain 0: the columns do not differ clearly.
     """
     found, least = sorted(converged_columns(result), key=lambda one: -one.value), MIN_GAINS[result["memory"] or "host"]
     for count in (1, 2):
@@ -207,7 +222,7 @@ def rank_links(label: str, topology: Mapping[str, Any]) -> list[str]:
 
 
 def links_differ(result: Mapping[str, Any], labels: Sequence[str], topology: Mapping[str, Any]) -> bool:
-    """Whether a rank in `labels` has other link classes than some rank of the result."""
+    """Whether the link classes of a rank in `labels` differ from the link classes of another rank of the result."""
     all_links = [rank_links(column.removeprefix(WITHOUT), topology) for column in result["columns"]]
     return any(rank_links(label, topology) != links for label in labels for links in all_links)
 
@@ -237,7 +252,10 @@ def leave_one_out_sentences(result: Mapping[str, Any], topology: Mapping[str, An
 
 
 def half_columns(ranks: int) -> list[str]:
-    """The names of the columns that collective_perf measures for halves of the ranks. A half has two or more ranks."""
+    """The names of the columns that collective_perf measures for this number of ranks, such as "digit0-is-1".
+
+    Each column is a collective of half of the ranks. Halves with fewer than two ranks are left out.
+    """
     return [
         f"digit{digit}-is-{bit}"
         for digit in range((ranks - 1).bit_length())
@@ -247,9 +265,9 @@ def half_columns(ranks: int) -> list[str]:
 
 
 def halves_by_digit(result: Mapping[str, Any]) -> dict[int, dict[int, Column]]:
-    """{binary digit of the rank number: {0 or 1: the half of the ranks with this value of the digit}}.
+    """{binary digit of the rank number: {0 or 1: the column of the ranks with this value of the digit}}.
 
-    Contains only digits for which both halves converged.
+    The dictionary is empty if a column did not converge. A digit with only one column is left out.
     """
     digits: dict[int, dict[int, Column]] = {}
     for column in converged_columns(result):
@@ -259,9 +277,10 @@ def halves_by_digit(result: Mapping[str, Any]) -> dict[int, dict[int, Column]]:
 
 
 def slow_digits(result: Mapping[str, Any]) -> tuple[dict[int, int | None], float]:
-    """({digit: 0 or 1, the value of its slow half}, gain of the fast halves as a fraction).
+    """({binary digit of the rank number: 0 or 1}, gain of the fast halves as a fraction).
 
-    The value is None if both halves of the digit are fast. ({}, 0): no half is clearly slow.
+    The ranks with this value of the digit are the slow half. If both halves of the digit are fast, the value is None.
+    If no half is clearly slow, the function returns ({}, 0).
     """
     digits, least = halves_by_digit(result), MIN_GAINS[result["memory"] or "host"]
     sides: dict[int, int | None] = {}
@@ -281,10 +300,11 @@ def slow_digits(result: Mapping[str, Any]) -> tuple[dict[int, int | None], float
 
 
 def suspect_ranks(sides: Mapping[int, int | None], labels: Sequence[str]) -> list[tuple[str, ...]]:
-    """The ranks, or pairs of ranks, that are in every slow half and in no fast half.
+    """The labels of each rank, or of each pair of ranks, that can explain the slow halves.
 
-    If both halves of a digit are fast, no single rank is slow. A path between two ranks is then slow, and the two ranks
-    have different values of this digit.
+    A slow rank is in every slow half and in no fast half. If both halves of a digit are fast, the path between two
+    ranks is slow, because each half has only one of the two ranks.
+    sides: the slow half of each digit, from `slow_digits`.
     """
 
     def agrees(rank: int, digit: int) -> bool:
@@ -303,7 +323,7 @@ def suspect_ranks(sides: Mapping[int, int | None], labels: Sequence[str]) -> lis
 
 
 def half_sentences(result: Mapping[str, Any], labels: Sequence[str]) -> Iterator[str]:
-    """Yields a sentence about slow ranks, from collectives of halves of the ranks. labels: the labels of the ranks."""
+    """Yields a sentence about slow ranks, from collectives of half of the ranks. labels: the labels of the ranks."""
     sides, gap = slow_digits(result)
     if not sides:
         return

@@ -22,9 +22,9 @@ MAX_SIGMA = 99  # a larger number is printed as "over 99"
 
 
 def lines(one: Finding, names: Names, seen: Deviations, layout: Layout) -> Iterator[str]:
-    """Yields the lines "evidence for: …", "evidence against: …" and "nearly as likely: …".
+    """Yields the lines "evidence for: …", "evidence against: …" and "nearly as likely: …" of a finding.
 
-    The second and the third line are left out if there is nothing to report.
+    The second and the third line are left out if they would be empty.
     """
     family, group = find_family(layout, one.kind, one.subject)
     own = (member_cells(family, group) & (layout.classes.ravel() >= 0)).reshape(layout.classes.shape)
@@ -52,7 +52,7 @@ def lines(one: Finding, names: Names, seen: Deviations, layout: Layout) -> Itera
 
 
 def sigmas_text(one: Finding) -> str:
-    """The joint deviation of the cells of a finding in σ, as text.
+    """The joint deviation of the cells of a finding in σ, such as "12" or "over 99".
 
     The evidence of a finding is half of the square of this number.
     """
@@ -61,7 +61,7 @@ def sigmas_text(one: Finding) -> str:
 
 
 def healthy_cells_nearby(one: Finding, layout: Layout) -> Iterator[tuple[str, np.ndarray]]:
-    """Yields (name, mask) of cells. The cells would be slow if another component were faulty."""
+    """Yields (description, True for the described cells), for cells that another faulty component would slow."""
     shape = layout.classes.shape
     node_of_row, node_of_column = layout.places("node")
     net = (node_of_row[:, None] != node_of_column[None, :]) & ~layout.in_domain

@@ -37,14 +37,15 @@ SETTLED = 1e-6  # median polish ends if effects change by less, as logarithms
 class Deviations:
     """The deviations of the cells of a matrix. All arrays are rows × columns.
 
-    classes: the link class of each cell as an index; -1 for cells that the test case leaves out.
-    deviation: the logarithm of value / expected, negative for a slow cell, NaN without a value.
+    classes: the link class of each cell as an index; -1 for cells that the test case does not measure.
+    deviation: the logarithm of value / expected value; negative for a slow cell, NaN without a value.
     limit: the allowed deviation of one cell, as a positive fraction.
     part: whether the matrix is a submatrix, so that some cells of its endpoints are missing.
     sigma: the noise of one cell, as a fraction.
-    joint_limit: the allowed deviation of several cells of one component; None: `limit` applies.
-    before: the first deviations of remeasured cells, NaN for other cells; None if no cell was remeasured.
-    impossible: True for cells above the limit of their path; None: no cell is above the limit.
+    joint_limit: the allowed deviation of several cells of one component. If None, `limit` applies.
+    before: the deviations of remeasured cells in their first measurement, NaN for other cells; None if no cell was
+    remeasured.
+    impossible: True for cells above the limit of their path; None if no cell is above the limit.
     """
 
     classes: np.ndarray
@@ -58,21 +59,21 @@ class Deviations:
 
     @property
     def fine(self) -> np.ndarray:
-        """True for measured cells that are inside their limit and not above the limit of their path."""
+        """True for cells that are not slower than their allowed deviation and not above the limit of their path."""
         with np.errstate(invalid="ignore"):
             within = self.deviation >= -np.log1p(np.nan_to_num(self.limit))
         return within if self.impossible is None else within & ~self.impossible
 
     @property
     def has_slow_cell(self) -> bool:
-        """Whether the deviation of a cell exceeds half of its limit. Otherwise, no component is slow."""
+        """Whether a cell is slower than half of its allowed deviation. Otherwise, no component is slow."""
         with np.errstate(invalid="ignore"):
             slow = self.deviation < -np.log1p(np.nan_to_num(self.limit)) / 2
         return bool((slow & (self.classes >= 0)).any())
 
 
 def classes_of(matrix: Matrix) -> tuple[np.ndarray, list[str]]:
-    """(link class of each cell as an index, see `Deviations.classes`; names of the link classes)."""
+    """(index of the link class of each cell, names of the link classes). The index is as in `Deviations.classes`."""
     codes, applies = matrix.whole.classes, matrix.whole.applies
     used = dict.fromkeys(codes[applies].tolist())
     number = np.full(len(matrix.class_names) + 1, -1)
@@ -85,7 +86,7 @@ def class_deviations(
 ) -> Deviations:
     """The deviations of the cells from the faster cells of their link class.
 
-    A class that is slow as a whole appears healthy.
+    If all cells of a class are slow, the class therefore appears healthy.
     values: rows × columns, NaN for missing values.
     classes, names: from `classes_of`.
     """
@@ -98,7 +99,7 @@ def class_deviations(
 
 
 def is_smaller_size(content: Mapping[str, Any], result: Result) -> bool:
-    """Whether the record contains the same test case with larger transfers. False for a latency.
+    """Whether the record contains the same test case with larger transfers. For a latency, returns False.
 
     The overhead of small transfers differs between healthy devices. Only the largest size measures the link.
     """
@@ -112,10 +113,10 @@ def is_smaller_size(content: Mapping[str, Any], result: Result) -> bool:
 def ignore_small_classes(
     content: Mapping[str, Any], result: Result, deviation: np.ndarray, classes: np.ndarray, names: Sequence[str]
 ) -> np.ndarray:
-    """The deviations, with 0 for cells of small link classes whose deviation may be noise.
+    """The deviations; 0 for cells of small link classes whose deviation may be noise.
 
-    The noise of a class with at most FEW_CELLS cells is unknown. A cell of a small class keeps its deviation if all of
-    these are true:
+    A class with at most FEW_CELLS cells is small. Its noise is unknown. A cell of a small class keeps its deviation if
+    all of these are true:
 
     * The intervals of the medians of the cell and of the best cell do not overlap.
     * The cell and the best cell have LEAST_SAMPLES samples.
@@ -153,22 +154,22 @@ def reference_deviations(matrix: MatrixVerdict, classes: np.ndarray) -> Deviatio
 
 
 def as_upper_tolerance(fraction: Any) -> Any:
-    """Converts a tolerance for lower values to a tolerance for higher values that is equally large as a logarithm.
+    """Converts a tolerance for lower values to a tolerance for higher values. Both are equally large as logarithms.
 
-    0.02 becomes 0.0204, because log(1 + 0.0204) = -log(1 - 0.02).
+    Example: 0.02 becomes 0.0204, because log(1 + 0.0204) = -log(1 - 0.02).
     """
     return 1 / (1 - fraction) - 1
 
 
 def with_joint_limits(content: Mapping[str, Any], result: Result, seen: Deviations, names: Sequence[str]) -> Deviations:
-    """The deviations with `joint_limit`, and with the noise σ that follows from this limit.
+    """Adds `joint_limit` to the deviations, and the noise σ that follows from this limit.
 
-    The joint limit is the sum of two terms:
+    The joint limit of a link class is the sum of two terms:
 
-    * k(m) · σ of the link class in this run, at least LEAST_GROUP_DEVIATION
-    * the loss of the class as a whole, because tolerances allow a drift of the whole class
+    * k · σ, at least LEAST_GROUP_DEVIATION; σ is the noise of the class in this run, k is `noise.sigma_limit`
+    * the loss of the whole class, because tolerances allow a drift of the whole class
 
-    These cells keep their tolerance as joint limit:
+    For these cells, the joint limit is the tolerance:
 
     * cells whose tolerance is smaller than the joint limit
     * cells whose tolerance is above the floor, because this tolerance contains measured noise
@@ -196,7 +197,7 @@ def with_joint_limits(content: Mapping[str, Any], result: Result, seen: Deviatio
 def remeasured_deviations(deviation: np.ndarray, result: Result, matrix: Matrix, when: str) -> np.ndarray | None:
     """The deviations of the remeasured cells, NaN for other cells; None if no cell was remeasured.
 
-    when: "before" for the first measurement, "after" for the median of the remeasurements.
+    when: "before" selects the first measurement, "after" the median of the remeasurements.
     """
     if not result["remeasured"]:
         return None
@@ -212,7 +213,7 @@ def remeasured_deviations(deviation: np.ndarray, result: Result, matrix: Matrix,
 
 
 def polish(deviation: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """Median polish: (level, effects of the rows, effects of the columns), all without NaN."""
+    """(level, effect of each row, effect of each column) by median polish. The effects contain no NaN."""
     rest = np.array(deviation, dtype=float)
     rows, columns, level = np.zeros(rest.shape[0]), np.zeros(rest.shape[1]), 0.0
     with np.errstate(invalid="ignore"):
@@ -232,7 +233,7 @@ def polish(deviation: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
 
 
 def effects(deviation: np.ndarray, rows: Sequence[str], columns: Sequence[str], unit: str) -> Iterator[str]:
-    """Yields sentences about rows and columns that are slow as a whole, by median polish. rows, columns: labels."""
+    """Yields sentences about whole rows and columns that are slow, by median polish. rows, columns: labels."""
     if min(deviation.shape) < 2 or not np.isfinite(deviation).any():
         return
     _, of_rows, of_columns = polish(deviation)

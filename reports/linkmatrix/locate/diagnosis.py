@@ -45,8 +45,8 @@ class Diagnosis:
     """The diagnosis of a matrix.
 
     sentences: a sentence per finding, in the order of the findings, then further sentences.
-    effects: sentences about rows and columns that deviate as a whole.
-    without_references: whether cells were compared with their link class, because there are no references.
+    effects: sentences about whole rows and columns that deviate.
+    without_references: whether the cells were compared with their link class, because there are no references.
     confidence: for each finding, lines with the evidence, other explanations, and the next experiment.
     components: for each finding, the name of its component.
     verdicts: for each finding, the worst verdict of its cells.
@@ -62,7 +62,7 @@ class Diagnosis:
 
     @property
     def marked_sentences(self) -> list[str]:
-        """The sentences. Without references, each sentence about a finding begins with INSIDE."""
+        """The sentences. Without references, each sentence about a finding begins with the text of INSIDE."""
         inside = INSIDE if self.without_references else ""
         return [f"{inside if at < len(self.findings) else ''}{text}" for at, text in enumerate(self.sentences)]
 
@@ -74,7 +74,7 @@ def diagnose(
 
     content: the checked record. result: the entry of the record's `results`. matrix: the verdicts on the matrix.
     part: whether the matrix is a submatrix.
-    origin: the test that left the record, for commands; None if the test is unknown.
+    origin: the ReFrame test that left the record, needed for commands; None if the test is unknown.
     """
     if matrix.problem:
         return Diagnosis((), (matrix.problem,), (), not matrix.compared)
@@ -148,7 +148,7 @@ def explain_search(
 
 
 def diagnose_sampled(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Diagnosis:
-    """The diagnosis of a sampled matrix: a few cells of each endpoint were measured."""
+    """The diagnosis of a sampled matrix, in which only a few cells of each endpoint were measured."""
     from . import matchings
 
     found, rest = matchings.fault_sentences(result, matrix)
@@ -167,9 +167,9 @@ class SearchResult:
 
     unexplained: number of slow cells that no finding explains.
     seen: the deviations of the cells.
-    bottleneck: the bottleneck between groups of nodes; only if the leaf switches are unknown.
-    sharing: the speeds between leaf switches while all nodes send; only if the leaf switches are known.
-    drift: the sentence about a drift, "" for none.
+    bottleneck: the bottleneck between groups of nodes, or None.
+    sharing: the speeds between leaf switches while all nodes send; None if the leaf switches are unknown.
+    drift: the sentence about a drift in the order of measuring; "" without a drift.
     layout: the layout and the names of its components; None if no cell is slow.
     """
 
@@ -244,9 +244,9 @@ def further_sentences(found: SearchResult, result: Result, matrix: MatrixVerdict
 
 
 def missing_findings(matrix: Matrix, layout: Layout, lacking: np.ndarray) -> list[Finding]:
-    """The findings about cells without a value; [] if no cell failed, or if no cell has a value.
+    """The findings about components whose cells have no value; [] if no cell failed, or if no cell has a value.
 
-    A single cell is no finding: outputs list the cell. lacking: True for undisturbed cells without a value.
+    A single cell is no finding. lacking: True for undisturbed cells without a value.
     """
     from .families import SHARED, find_family, member_cells
     from .hypotheses import search
@@ -279,7 +279,7 @@ def split_bottleneck(
 ) -> tuple[Bottleneck | None, list[Finding], int]:
     """(bottleneck between groups of nodes or None, findings outside the bottleneck, number of unexplained slow cells).
 
-    found, unexplained, alone: see `search`.
+    found, unexplained: the result of `search`. alone: see `search`.
     unreferenced: whether there are no references.
     """
     if len(found) < 2:
@@ -296,7 +296,7 @@ def split_bottleneck(
 
 
 def sentences_for_values(content: Mapping[str, Any], result: Result, matrix: Matrix, values: np.ndarray) -> list[str]:
-    """The sentences of the findings that a record would have with these values, without references."""
+    """The sentences about the findings in a matrix of these values, compared without references."""
     from .hypotheses import search
     from .layout import layout_of
     from .sentences import sentence
@@ -310,7 +310,7 @@ def sentences_for_values(content: Mapping[str, Any], result: Result, matrix: Mat
 def diagnose_subset(
     content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, origin: Origin | None
 ) -> Diagnosis:
-    """The diagnosis of a matrix in a file, from the submatrix of suspect and healthy endpoints."""
+    """The diagnosis of a matrix in a file. Only the submatrix of suspect and some healthy endpoints is examined."""
     found = diagnose(content, result, matrix.subset, True, origin)
     if not matrix.slow_lines() and not found.sentences:
         return Diagnosis((), (), (), found.without_references)
@@ -320,7 +320,7 @@ def diagnose_subset(
 
 
 def finding_verdict(finding: Finding, matrix: MatrixVerdict, layout: Layout) -> Verdict:
-    """The worst verdict of the cells of a finding, in a matrix in memory."""
+    """The worst verdict of the cells of a finding about a matrix in memory."""
     from .families import find_family, member_cells
 
     family, group = find_family(layout, finding.kind, finding.subject)
@@ -328,7 +328,7 @@ def finding_verdict(finding: Finding, matrix: MatrixVerdict, layout: Layout) -> 
 
 
 def endpoint_verdict(finding: Finding, matrix: MatrixVerdict) -> Verdict:
-    """The worst verdict of the cells of a finding, in a sampled matrix."""
+    """The worst verdict of the cells of a finding about a sampled matrix."""
     cells = np.zeros((len(matrix.matrix.rows), len(matrix.matrix.columns)), dtype=bool)
     if not finding.kind.endswith("ingress"):
         cells[finding.subject, :] = True
@@ -338,7 +338,7 @@ def endpoint_verdict(finding: Finding, matrix: MatrixVerdict) -> Verdict:
 
 
 def worst_cell_verdict(finding: Finding, cells: np.ndarray, matrix: MatrixVerdict) -> Verdict:
-    """The worst verdict of the slow cells of a finding, or of its cells without a value."""
+    """The worst verdict of the slow cells of a finding; for a finding about missing values, of the missing cells."""
     if finding.within_tolerance:
         return Verdict.WARN
     whole = matrix.whole

@@ -36,7 +36,7 @@ SWEEP, NODES = (
 
 
 class Experiment(NamedTuple):
-    """A command, and the conclusion from its result."""
+    """A command, and the conclusion that its result allows."""
 
     command: str
     conclusion: str
@@ -44,7 +44,7 @@ class Experiment(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """A finding with the data from which commands are made. Fields: see `next_experiment`."""
+    """A finding, with the data for its commands. The fields are the arguments of `next_experiment`."""
 
     one: Finding
     names: Names
@@ -60,18 +60,21 @@ class Case:
 
     @property
     def suspects(self) -> list[str]:
-        """The endpoints of the finding."""
+        """The labels of the endpoints of the finding."""
         rows, columns = subject_masks(self.one.kind, self.one.subject, self.layout)
         named = [self.names.rows[at] for at in np.flatnonzero(rows)]
         named += [self.names.columns[at] for at in np.flatnonzero(columns)]
         return list(dict.fromkeys(named))
 
     def with_healthy(self, suspects: Sequence[str], every: Iterable[str]) -> list[str]:
-        """Up to MAX_SUSPECTS suspects, followed by HEALTHY other endpoints or nodes from `every`."""
+        """The first MAX_SUSPECTS suspects, followed by some other endpoints or nodes.
+
+        every: the endpoints or nodes of which up to HEALTHY are added.
+        """
         return [*suspects[:MAX_SUSPECTS], *[one for one in every if one not in suspects][:HEALTHY]]
 
     def node_of(self, label: str) -> str:
-        """The node of an endpoint. If the label is a node: the label."""
+        """The node of an endpoint. The label of a node is returned unchanged."""
         return str(self.devices[label]["node"]) if label in self.devices else label
 
     def nodes_of(self, labels: Iterable[str]) -> list[str]:
@@ -106,7 +109,7 @@ def next_experiment(
 def repeat_test(case: Case) -> list[str]:
     """The command that repeats the ReFrame test with more samples, on the suspects' nodes and some healthy nodes.
 
-    ReFrame starts the program with the scheduler and launcher of the partition.
+    ReFrame uses the scheduler and the launcher of the partition.
     """
     origin, check = case.origin, case.origin.name.partition(" ")[0]
     words = ["linkmatrix", "measure", f"--samples={SAMPLES}", "--", *origin.system, "-n", f"/{origin.hashcode}"]
@@ -149,7 +152,7 @@ def launch_command(case: Case, nodes: Sequence[str]) -> list[str]:
 
 
 def testcase_options(case: Case) -> list[str]:
-    """The options --testcase and --size. --size only if the record's command has a size."""
+    """The option --testcase, and --size if the record's command has this option."""
     words = [word.partition("=")[0] for word in case.content["command"]]
     has_size = case.result["metric"] != "latency" and {"--size", "--sweep"} & {*words}
     return ["--testcase", case.result["testcase"], *(["--size", str(case.result["size_bytes"])] if has_size else [])]
@@ -208,6 +211,6 @@ EXPERIMENTS: Sequence[tuple[set[str], str, Callable[[Case], list[str]]]] = (
 
 
 def advice(one: Finding) -> str:
-    """An imperative: how to decide between the hypotheses that explain the cells of a finding, and the conclusion."""
+    """The instruction with which to decide between the hypotheses that explain the cells of a finding."""
     kinds = {one.kind, *(kind for kind, _ in one.equivalent)}
     return next((text for wanted, text, _ in EXPERIMENTS if wanted <= kinds), "measure with more endpoints")

@@ -30,9 +30,10 @@ SHARED = ("class", "rail", "rail_ends", "leaf", "uplink", "domain")  # component
 class Family:
     """The hypotheses of one kind. Each hypothesis is a group of cells.
 
-    labels: flat arrays with the group of each cell, -1 for none. A second array exists if each cell is in two groups.
+    labels: flat arrays with the number of each cell's group, -1 for none. If a cell can be in two groups, there are two
+    arrays.
     groups: number of groups.
-    pairs: if not 0, group a * pairs + b is the pair (a, b).
+    pairs: 0, unless each group is a pair. Group a * pairs + b is then the pair (a, b).
     """
 
     kind: str
@@ -41,12 +42,12 @@ class Family:
     pairs: int = 0
 
     def subject(self, group: int) -> Subject:
-        """The index of the component of a group. For a group that is a pair: both indices."""
+        """The index of the component of a group. If the group is a pair, the two indices."""
         return divmod(group, self.pairs) if self.pairs else group
 
 
 def families(layout: Layout) -> list[Family]:
-    """All hypotheses of a layout, those with the simplest repair first."""
+    """All hypotheses of a layout. The hypotheses with the simplest repair come first."""
     rows, columns = shape = layout.classes.shape
     row, column = np.indices(shape, sparse=True)
     found: list[Family] = []
@@ -87,7 +88,7 @@ def families(layout: Layout) -> list[Family]:
 
 
 def add_between_nodes(layout: Layout, add: Callable[..., None]) -> None:
-    """Adds the hypotheses of a matrix of several nodes. add: adds a family."""
+    """Adds the hypotheses of a matrix of several nodes. add: function that adds the hypotheses of one kind."""
     row, column = np.indices(layout.classes.shape, sparse=True)
     row_node, column_node = broadcast_components(layout, "node")
     in_domain = layout.in_domain
@@ -122,7 +123,11 @@ def add_between_nodes(layout: Layout, add: Callable[..., None]) -> None:
 
 
 def add_inside_domains(layout: Layout, add: Callable[..., None], net: np.ndarray) -> None:
-    """Adds the hypotheses about cells inside NVLink domains. net: True for cells over the network."""
+    """Adds the hypotheses about cells inside NVLink domains.
+
+    add: function that adds the hypotheses of one kind.
+    net: True for cells over the network.
+    """
     row, column = np.indices(layout.classes.shape, sparse=True)
     row_node, column_node = broadcast_components(layout, "node")
     in_domain = layout.in_domain
@@ -137,10 +142,10 @@ def add_inside_domains(layout: Layout, add: Callable[..., None], net: np.ndarray
 
 
 def broadcast_components(layout: Layout, kind: str) -> Indices:
-    """The components of the source and of the destination of each cell.
+    """(component of the source of each cell, component of the destination of each cell), as numbers.
 
-    Returns two arrays of component numbers: for the sources (rows), and for the destinations (columns). Each array has
-    the shape of the matrix.
+    kind: the kind of component, such as "node".
+    Both arrays have the shape of the matrix.
     """
     of_rows, of_columns = layout.places(kind)
     shape = layout.classes.shape
@@ -148,9 +153,10 @@ def broadcast_components(layout: Layout, kind: str) -> Indices:
 
 
 def is_hypothesis(layout: Layout, part: str) -> bool:
-    """Whether components of this kind are known, and are no duplicates.
+    """Whether components of this kind are a hypothesis of their own.
 
-    A duplicate kind has the same cells as the endpoints or as another kind.
+    They are none if they are unknown, or if they have the same cells as the endpoints or as another kind.
+    part: the kind of component, such as "switch".
     """
     of_rows = layout.places(part)[0]
     if part == "node":
@@ -178,7 +184,10 @@ def same_groups(one: np.ndarray, other: np.ndarray) -> bool:
 
 
 def find_family(layout: Layout, kind: str, subject: Subject) -> tuple[Family, int]:
-    """(family, number of the group) of a hypothesis."""
+    """(family, number of the group) of the hypothesis about a component.
+
+    kind, subject: see `Finding`.
+    """
     family = next(family for family in families(layout) if family.kind == kind)
     if isinstance(subject, tuple):
         return family, subject[0] * family.pairs + subject[1]

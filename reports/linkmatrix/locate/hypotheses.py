@@ -4,7 +4,7 @@ The deviation x of a cell is the logarithm of measured / expected value, in unit
 deviation is slow; latencies have the opposite sign.
 
 A hypothesis, such as "the egress of gpu3", is a set of n cells that are all slow by the same factor. Its evidence is
-the gain in log likelihood over "no fault": (Σx)² / 2n. A set with more healthy cells, or fewer slow cells, has less.
+the gain in log likelihood over "no fault": (Σx)² / 2n. More healthy cells or fewer slow cells lower the evidence.
 
 1. Take the hypothesis with the most evidence. The evidence must exceed chance, the deviation must exceed the limit, and
    three quarters of the cells must be slow.
@@ -53,12 +53,12 @@ class Finding:
     cells, agreeing: the number of the component's cells, and the number of these cells that are slow.
     evidence: the gain in log likelihood over "no fault".
     equivalent: other hypotheses with the same cells.
-    missing: whether the cells have no value.
+    missing: whether the finding is about cells without a value.
     rivals: hypotheses with other cells and nearly as much evidence.
     unconfirmed: whether the finding is a single cell that may have been disturbed. No component is then flagged.
-    slow_alone: whether an unconfirmed cell was slow in its remeasurements too, which may be chance.
+    slow_alone: whether an unconfirmed cell was also slow when remeasured alone. This can be chance.
     within_tolerance: whether every cell is inside its own tolerance.
-    node_cause: why the node is faulty and not a device; "" otherwise.
+    node_cause: the reason why the node, not a device, is the cause; "" otherwise.
     """
 
     kind: str
@@ -80,7 +80,7 @@ Explained = tuple[Finding, np.ndarray]  # (finding, its cells)
 
 
 def slowness(shift: float, unit: str) -> str:
-    """A deviation as text: "11.0 % slow" for a bandwidth, "at 12.4 % more latency" for a latency."""
+    """A deviation as text, such as "11.0 % slow" for a bandwidth and "at 12.4 % more latency" for a latency."""
     if unit == "us":
         return f"at {100 * abs(1 / (1 + shift) - 1):.1f} % more latency"
     return f"{100 * abs(shift):.1f} % slow"
@@ -95,16 +95,16 @@ def search(
     joint_limit: np.ndarray | None = None,
     before: np.ndarray | None = None,
 ) -> tuple[list[Finding], int]:
-    """Returns (up to MAX_FINDINGS findings, number of cells beyond their limit that no finding explains).
+    """Returns (up to MAX_FINDINGS findings, number of slow cells that no finding explains).
 
     All arrays are rows × columns.
-    deviation: logarithm of value / expected; slow is negative, NaN without a value.
+    deviation: logarithm of value / expected value; negative if slow, NaN without a value.
     sigma: noise of a cell, as a fraction.
-    limit: allowed deviation of one cell, as a positive fraction: its tolerance.
+    limit: the tolerance of one cell, as a positive fraction.
     alone: deviations of the cells that were remeasured alone, NaN for other cells. A cell or link that is healthy alone
     was disturbed in its first measurement.
-    joint_limit: allowed deviation of several cells of one component; default: `limit`.
-    before: first deviations of the remeasured cells; default: `deviation`.
+    joint_limit: allowed deviation of several cells of one component; by default, `limit`.
+    before: deviations of the remeasured cells in their first measurement; by default, `deviation`.
     """
     x = np.where(np.isfinite(deviation), deviation, 0.0).ravel()
     remeasured = np.full(x.shape, np.nan) if alone is None else alone.ravel()
@@ -139,10 +139,10 @@ def search(
 
 
 class Explanation(NamedTuple):
-    """An explanation of the slow cells.
+    """A set of findings that explains the slow cells.
 
-    found: findings with their cells.
-    unconfirmed: findings about single cells, see `Finding.unconfirmed`.
+    found: confirmed findings with their cells.
+    unconfirmed: unconfirmed findings about single cells, see `Finding.unconfirmed`.
     unexplained: number of slow cells that no finding explains.
     """
 
@@ -152,10 +152,7 @@ class Explanation(NamedTuple):
 
     @property
     def is_simple(self) -> bool:
-        """Whether the explanation has no finding, or a single finding whose cells are all slow.
-
-        No other explanation can be better than a simple explanation.
-        """
+        """Whether there is at most one finding, and all of its cells are slow. No other explanation can be better."""
         return len(self.found) < 2 and all(one.agreeing == one.cells for one, _ in self.found)
 
 
@@ -165,16 +162,16 @@ class Evidence:
 
     families: all hypotheses.
     x: deviation, 0 without a value.
-    best_x: the better deviation of the first measurement and of the remeasurement.
+    best_x: deviation of the first measurement or of the remeasurement, whichever is better.
     sigma: noise.
     cell_limit: allowed deviation of a single cell, as a logarithm.
-    joint_limit: allowed deviation of a cell of a component with several cells.
+    joint_limit: allowed deviation of each cell of a component with several cells, as a logarithm.
     measured: True for cells with a value.
-    threshold: least evidence of a hypothesis, in σ.
-    measured_once: True for cells that were not remeasured, if other cells were remeasured.
+    threshold: least joint deviation of a hypothesis, in σ.
+    measured_once: True for cells that were not remeasured; all False if no cell was remeasured.
     healthy_alone: True for cells that were healthy when remeasured alone.
     first_x: deviations of the first measurement.
-    applies: True for cells of the matrix, with or without a value.
+    applies: True for cells that the test case measures, with or without a value.
     """
 
     families: list[Family]
@@ -191,9 +188,9 @@ class Evidence:
     applies: np.ndarray
 
     def explained(self, start: Explained | None = None) -> Explanation:
-        """The explanation of the slow cells: takes the strongest hypothesis, removes its cells, and repeats.
+        """Explains the slow cells. Takes the strongest hypothesis, removes its cells, and repeats.
 
-        start: the first hypothesis.
+        start: the first hypothesis; by default, the strongest hypothesis.
         """
         open_cells, found, confirmed = self.measured.copy(), [], 0
         best = start or self.strongest(open_cells)
@@ -225,15 +222,14 @@ class Evidence:
         return finding.cells == 1 and (is_single or self.expected_by_chance(math.log1p(finding.shift)) > MAX_CHANCE)
 
     def expected_by_chance(self, shift: float) -> float:
-        """The expected number of healthy cells that are as slow as `shift` by chance, after their remeasurement.
+        """The expected number of healthy cells that are as slow as `shift` by chance, even when remeasured.
 
-        p is the probability that a measurement is disturbed. q is the probability that a disturbance is as slow as
-        `shift`. A slow cell is remeasured three times, and the second-worst of the four values is used. Of n healthy
-        cells, np are slow at first and healthy when alone. Of these, nq were as slow as `shift`. 3npq² cells are slow
-        in two measurements. The estimates are conservative for small matrices:
+        The first measurement of a healthy cell is slow with the probability p. The cell is then remeasured three times.
+        A measurement is as slow as `shift` with the probability q, and the median of three with about 3q². Of n cells,
+        the expected number is 3npq². The estimates are conservative for small matrices:
 
-        * p is estimated from the observed number of cells minus two standard deviations.
-        * q is estimated from the observed number of cells plus one, and is at most p.
+        * np: number of cells that were slow at first and healthy alone, minus two standard deviations
+        * nq: number of these cells that were as slow as `shift` at first, plus one; at most np
         """
         count, healthy = int(self.measured.sum()), int(self.healthy_alone.sum())
         least_healthy = max(0.0, healthy - 2 * math.sqrt(healthy))
@@ -243,7 +239,7 @@ class Evidence:
     def likelihood(self, one: Explanation) -> float:
         """The gain in log likelihood over "no fault", minus the gain that the same number of findings has by chance.
 
-        A cell of several findings is as slow as the slowest of these findings.
+        A cell of several findings is expected to be as slow as the slowest of these findings.
         """
         model = np.zeros(self.x.shape)
         for finding, cells in one.found:
@@ -257,11 +253,11 @@ class Evidence:
         )
 
     def strongest(self, open_cells: np.ndarray) -> Explained | None:
-        """The significant hypothesis with the most evidence in the open cells, with its cells; None if none."""
+        """The significant hypothesis with the most evidence in the unexplained cells (`open_cells`), and its cells."""
         return next(self.significant(open_cells), None)
 
     def candidates(self, open_cells: np.ndarray) -> list[tuple[float, int, Family, int]]:
-        """(evidence, order, family, group) of the hypotheses whose evidence exceeds chance, most evidence first."""
+        """(evidence, sort key, family, group) of each hypothesis whose evidence exceeds chance, most evidence first."""
         weight = np.where(open_cells, 1 / self.sigma**2, 0.0)
         weighted = self.x * weight
         candidates: list[tuple[float, int, Family, int]] = []
@@ -280,7 +276,7 @@ class Evidence:
         return sorted(candidates, key=lambda item: (item[0], item[1]), reverse=True)
 
     def significant(self, open_cells: np.ndarray) -> Iterator[Explained]:
-        """Yields the significant hypotheses with their cells, those with the most evidence first."""
+        """Yields the significant hypotheses with their cells, most evidence first."""
         candidates = self.candidates(open_cells)
         known: set[tuple[Family, int]] = set()
         for gain, _, family, group in candidates:
@@ -317,13 +313,13 @@ class Evidence:
             yield replace(found, rivals=rivals, within_tolerance=within_tolerance), cells
 
     def tested(self, family: Family, group: int, open_cells: np.ndarray) -> tuple[float, np.ndarray, int, int] | None:
-        """(shift, cells, number of cells, number of slow cells) of a hypothesis; None if it is not significant.
+        """Tests a hypothesis. Returns (shift, cells, number of cells, number of slow cells); None if not significant.
 
         * A single cell must be slower than its own tolerance allows.
-        * The median of several cells must be beyond the joint limit of n cells. BEYOND of these cells must be beyond
-          the joint limit of one cell.
-        * AGREE of the cells must be slow. The cells that another finding explains count too.
-        * A hypothesis with up to LINK_CELLS cells is tested with the better value of each remeasured cell.
+        * The median of several cells must be beyond the joint limit of these cells. The share BEYOND of the cells must
+          be beyond the joint limit of one cell.
+        * The share AGREE of the cells must be slow. Cells that another finding explains count too.
+        * With up to LINK_CELLS cells, the better value of each remeasured cell is tested.
         """
         cells = member_cells(family, group) & self.measured
         every = np.flatnonzero(cells)
@@ -346,5 +342,5 @@ class Evidence:
 
 
 def overlap(one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether two hypotheses share at least half of the cells of the smaller hypothesis."""
+    """Whether two hypotheses have at least half of the cells of the smaller hypothesis in common."""
     return 2 * int((one & other).sum()) >= min(int(one.sum()), int(other.sum()))

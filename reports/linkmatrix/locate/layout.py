@@ -5,10 +5,10 @@ node. These rules exclude adapters:
 
 * An adapter that is down carries no data.
 * If counters contain the bytes of the ranks, an adapter whose counters lack these bytes carries no data.
-* If one adapter carried all data of a node, it is the adapter of all devices of the node.
+* If one adapter carried all data of a node, all devices of the node use this adapter.
 
-If a single adapter remains, it is the adapter of the endpoint ("nic"). Several remaining adapters are one component
-("nics"). No single adapter of this component is flagged.
+If a single adapter remains, this adapter is a component ("nic"). If several adapters remain, the set of adapters is one
+component ("nics"), and no single adapter is flagged.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Device = Mapping[str, Any]
 
 
 def part_of(kind: str) -> str:
-    """The component of a kind of hypothesis, such as "node" for "node_egress" and for "inside"."""
+    """The kind of component of a kind of hypothesis. Example: "node" for "node_egress" and for "inside"."""
     both = kind.removesuffix("_egress").removesuffix("_ingress")
     return PART_OF.get(both, both)
 
@@ -55,14 +55,14 @@ def part_of(kind: str) -> str:
 class Layout:
     """The components of the rows and columns of a matrix, as indices; -1 for unknown.
 
-    classes: the link class of each cell, rows × columns; -1 for cells that the test case leaves out.
-    row_nic, column_nic: the adapter, if the endpoint has a single adapter.
+    classes: the link class of each cell, rows × columns; -1 for cells that the test case does not measure.
+    row_nic, column_nic: the adapter of an endpoint that has a single adapter.
     square: whether rows and columns are the same endpoints.
     bidirectional: whether a cell is the sum of both directions. Egress and ingress then have the same cells.
     of_nodes: whether rows and columns are nodes.
     is_local: whether each column is a device that copies within its own memory.
-    parts: {component: its indices}, for the known components of "nics" (sets of adapters), "switch", "socket", "leaf"
-    and "domain". "domain" exists only if cells between nodes of a domain use NVLink.
+    parts: {kind of component: (indices of the rows, indices of the columns)}, for the known kinds of "nics" (sets of
+    adapters), "switch", "socket", "leaf" and "domain". "domain" exists only if NVLink connects nodes of a domain.
     """
 
     classes: np.ndarray
@@ -90,7 +90,7 @@ class Layout:
         return (of_rows[:, None] == of_columns[None, :]) & (of_rows[:, None] >= 0)
 
     def places(self, kind: str) -> Indices:
-        """(component of each row, component of each column), for a kind of hypothesis."""
+        """(index of the component of each row, index of the component of each column), for a kind of hypothesis."""
         rows, columns = self.classes.shape
         known = {
             "node": (self.row_node, self.column_node),
@@ -104,7 +104,10 @@ class Layout:
 
 @dataclass(frozen=True)
 class Names:
-    """The names of the components of a `Layout`, by index. near: {endpoint: adapters that may carry its data}."""
+    """The names of the components of a `Layout`. The indices of the layout are positions in these lists.
+
+    near: {endpoint: adapters that may carry its data}.
+    """
 
     rows: Sequence[str]
     columns: Sequence[str]
@@ -117,14 +120,18 @@ class Names:
 
 @dataclass(frozen=True)
 class Components:
-    """Components of one type. of: {label of a device: index of its component, -1 for none}. names: by index."""
+    """The components of one kind.
+
+    of: {label of a device: index of its component, -1 for none}.
+    names: the name of each component.
+    """
 
     of: Mapping[str, int]
     names: Sequence[str]
 
 
 def number_components(devices: Iterable[Device], part: Callable[[Device], str]) -> Components:
-    """Numbers the components of devices. part: returns the name of a device's component, "" for none."""
+    """Numbers the components of devices. part: function that returns the name of a device's component, "" for none."""
     of_device = {device["label"]: part(device) for device in devices}
     number = {name: at for at, name in enumerate(dict.fromkeys(name for name in of_device.values() if name))}
     return Components({label: number.get(name, -1) for label, name in of_device.items()}, list(number))
@@ -199,9 +206,8 @@ def data_adapters(content: Mapping[str, Any], result: Result, devices: Sequence[
 def only_adapter(
     node: str, ports: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]], by: set[str]
 ) -> tuple[str, ...]:
-    """The adapter that carried all data of a node's ranks.
+    """The adapter that carried all data of a node's ranks; () if there is no single adapter, or an unknown adapter.
 
-    () if several adapters carried the data, or if an unknown adapter carried data.
     ports: {(node, adapter): its ports}.
     by: names of the counters that contain the bytes of the ranks, from `counted_adapters`.
     """
@@ -213,7 +219,7 @@ def only_adapter(
 def counted_adapters(result: Result) -> dict[str, set[str]]:
     """{node: names of the counters that contain the bytes of the node's ranks}.
 
-    Contains only nodes whose counters have MIN_COUNTED of these bytes.
+    A node is left out if its counters contain less than the share MIN_COUNTED of these bytes.
     """
     uses = [one for one in (result.get("others") or {}).get("uses", []) if one["of"] in ("net_out", "net_in")]
     unknown = {one["label"] for one in uses if not (one["counted"] and one["own"] and one.get("by"))}
@@ -224,17 +230,19 @@ def counted_adapters(result: Result) -> dict[str, set[str]]:
 
 
 def counter_names(name: str, ports: Sequence[Mapping[str, Any]]) -> set[str]:
-    """The names that byte counters use for an adapter: the adapter, its ports, interfaces and bond."""
+    """The names under which byte counters can count the data of an adapter.
+
+    These are the names of the adapter, of its ports, of its interfaces and of its bond.
+    """
     numbers = {f"{name}:{port['place'].get('port', '1')}" for port in ports}
     interfaces = (interface for port in ports for interface in port.get("interfaces", []))
     return {name, *numbers, *(word for one in interfaces for word in (one.get("name"), one.get("bond")) if word)}
 
 
 def adapter_name(names: Sequence[str], device: Device, alone: bool) -> str:
-    """The name of a device's adapters: "mlx5_2 of n17", or "mlx5_2, mlx5_3 of n17".
+    """The name of a device's adapters, such as "mlx5_2 of n17" or "mlx5_2, mlx5_3 of n17"; "" if not wanted.
 
-    alone: True: the name of a single adapter, or "" if there are several. False: the name of several adapters, or "" if
-    there is a single adapter.
+    alone: True: only a single adapter is wanted. False: only a set of several adapters is wanted.
     """
     return f"{', '.join(sorted(names))} of {device['node']}" if names and (len(names) == 1) == alone else ""
 
@@ -265,7 +273,7 @@ def nvlink_cells(index: np.ndarray, classes: Sequence[str]) -> np.ndarray:
 
 
 def crosses_nodes(domains: Indices, nodes: Indices, nvlink: np.ndarray) -> bool:
-    """Whether cells between nodes of one domain use NVLink. nvlink: from `nvlink_cells`."""
+    """Whether NVLink connects nodes of one domain. nvlink: see `nvlink_cells`."""
     same = (domains[0][:, None] == domains[1][None, :]) & (domains[0] >= 0)[:, None]
     return bool((same & (nodes[0][:, None] != nodes[1][None, :]) & nvlink).any())
 
@@ -273,8 +281,8 @@ def crosses_nodes(domains: Indices, nodes: Indices, nvlink: np.ndarray) -> bool:
 def switches_of(content: Mapping[str, Any], devices: Sequence[Device]) -> Callable[[Device], str]:
     """Returns a function that returns the name of a device's PCIe switch, "" if unknown.
 
-    A device and an adapter share a switch if the PCI path between them has no host bridge. The name of the switch is
-    that of its first adapter.
+    A device and an adapter share a switch if the PCI path between them has no host bridge. The switch is named after
+    its first adapter.
     """
     labels = {(device["node"], device["pci"]): device["label"] for device in devices if device["pci"]}
     behind: dict[str, str] = {}
@@ -287,10 +295,9 @@ def switches_of(content: Mapping[str, Any], devices: Sequence[Device]) -> Callab
 
 
 def rails(devices: Sequence[Device], nic: Components) -> dict[str, int]:
-    """{device: index of its rail}. The rail is the position of the device's adapter on its node.
+    """{device: index of its rail}. The index is the position of the device's adapter on its node.
 
-    If the adapter of a device is unknown, each rail is the position of the device. In a network of planes, a rail is a
-    plane.
+    If the adapter of any device is unknown, the index is the position of the device on its node.
     """
     by_nic = all(number >= 0 for number in nic.of.values())
     found: dict[str, int] = {}
@@ -302,7 +309,7 @@ def rails(devices: Sequence[Device], nic: Components) -> dict[str, int]:
 
 
 def subject_masks(kind: str, subject: Subject, layout: Layout) -> Indices:
-    """The rows and columns that belong to the component of a finding: (True for these rows, True for these columns)."""
+    """(True for the rows of the component of a finding, True for its columns)."""
     rows, columns = layout.places(kind)
     wanted = subject if isinstance(subject, tuple) else (subject,)
     if part_of(kind) in ("egress", "ingress", "device", "link", "cell", *NVLINKS):

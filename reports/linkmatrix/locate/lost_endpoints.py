@@ -28,9 +28,9 @@ PARTIAL_KINDS = ("cell", "link", "node_pair", "egress", "ingress")
 class LostEndpoints:
     """The lost endpoints of a matrix.
 
-    why: {row or column: (lost endpoint, reason)}. Rows and columns are endpoints or nodes.
+    why: {label of a row or column: (lost endpoint, reason)}. If the label is a node, the endpoint is on this node.
     lacking: True for cells without a value.
-    devices: the rows and columns whose device was lost.
+    devices: the labels of rows and columns whose device was lost.
     """
 
     content: Mapping[str, Any]
@@ -54,12 +54,12 @@ class LostEndpoints:
         return cls(content, matrix, why, lacking, frozenset(devices))
 
     def cells(self, names: Iterable[str]) -> np.ndarray:
-        """True for the cells of the endpoints `names`."""
+        """True for the cells in the rows and columns with these names."""
         row, column = (np.isin(labels, [*names]) for labels in (self.matrix.rows, self.matrix.columns))
         return (row[:, None] | column[None, :]) & self.matrix.whole.applies
 
     def other_findings(self, found: Iterable[Finding], layout: Layout) -> list[Finding]:
-        """The findings about cells without a value that no lost endpoint explains."""
+        """The findings about missing values, without the findings that a lost endpoint explains."""
         if not self.why:
             return list(found)
         others = self.lacking & ~self.cells(self.why)
@@ -76,11 +76,11 @@ class LostEndpoints:
         return self.sentence(name) if name in self.why else ""
 
     def verdict(self, one: Finding, cell_verdict: Verdict) -> Verdict:
-        """The verdict of a finding. FAIL for a lost device, otherwise `cell_verdict`."""
+        """The verdict of a finding: FAIL for a lost device, `cell_verdict` for any other finding."""
         return Verdict.FAIL if one.missing and self.endpoint(one) in self.devices else cell_verdict
 
     def endpoint(self, one: Finding) -> str:
-        """The endpoint of a finding of the kind "device"; "" for any other finding."""
+        """The label of the endpoint of a finding of the kind "device"; "" for any other finding."""
         return self.matrix.rows[one.subject] if one.kind == "device" and isinstance(one.subject, int) else ""
 
     def sentence(self, name: str) -> str:
@@ -94,7 +94,7 @@ class LostEndpoints:
         return text + evidence(label, self.content)
 
     def sentences(self, findings: Iterable[Finding]) -> Iterator[str]:
-        """Yields a sentence for each lost endpoint that has cells without a value and no finding."""
+        """Yields a sentence for each lost endpoint that has cells without a value but no finding."""
         known = {self.endpoint(one) for one in findings}
         rest = [name for name in self.why if name not in known and (self.lacking & self.cells([name])).any()]
         yield from map(self.sentence, rest[:MOST_NAMED])

@@ -49,7 +49,7 @@ AGAIN = "measure again with a longer --max-time, or the full matrix of {it} and 
 class Cells:
     """The measured cells of a matrix, as flat arrays.
 
-    rows, columns: indices of row and column.
+    rows, columns: index of the row and of the column of each cell.
     slow: True for slow cells.
     """
 
@@ -59,7 +59,7 @@ class Cells:
     slow: np.ndarray
 
     def of_endpoint(self, endpoint: int, direction: str) -> np.ndarray:
-        """True for the cells of an endpoint in a direction: "sends", "receives" or "sends and receives"."""
+        """True for the cells of an endpoint in a direction. direction: "sends", "receives" or "sends and receives"."""
         sent = (self.rows == endpoint) & ("sends" in direction)
         return sent | ((self.columns == endpoint) & ("receives" in direction))
 
@@ -68,12 +68,14 @@ class Cells:
 class Fault:
     """A slow endpoint of a record. The program measures slow endpoints again after a pause.
 
-    endpoint: index of its row.
+    endpoint: index of the row of the endpoint.
     direction: "sends", "receives" or "sends and receives".
-    shift: median deviation of the speed of its slow cells, as a fraction.
-    slow, cells: number of its slow cells and number of all its cells, before the pause.
-    slow_again, confirmed: number of its slow matchings and number of all its matchings, after the pause.
-    reproduced: whether the endpoint was slow after the pause too. Also true if it was not measured after the pause.
+    shift: median deviation of the slow cells of the endpoint, as a fraction.
+    slow: number of slow cells before the pause.
+    cells: number of all cells before the pause.
+    slow_again: number of matchings after the pause in which the endpoint was slow.
+    confirmed: number of all matchings of the endpoint after the pause.
+    reproduced: False if the endpoint was measured after the pause and was not slow.
     """
 
     endpoint: int
@@ -103,7 +105,7 @@ def measured_cells(result: Result, judged: MatrixVerdict) -> Cells:
 
 
 def recorded_faults(result: Result, cells: Cells) -> list[Fault]:
-    """The slow endpoints of a record. An endpoint must have at least MIN_SLOW undisturbed slow cells."""
+    """The slow endpoints of a record. Endpoints with fewer than MIN_SLOW undisturbed slow cells are left out."""
     found = []
     for one in result["matchings"]["slow_endpoints"]:
         fault = Fault(**{**one, "endpoint": result["rows"].index(one["endpoint"])})
@@ -113,7 +115,10 @@ def recorded_faults(result: Result, cells: Cells) -> list[Fault]:
 
 
 def sentence(one: Fault, label: str, result: Result) -> str:
-    """The sentence: "n17 sends 10.2 % slow, with every partner (6 of 6 cells, and 3 of 3 after a pause of 10 s): …"."""
+    """The sentence about a slow endpoint.
+
+    Example: "n17 sends 10.2 % slow, with every partner (6 of 6 cells, and 3 of 3 after a pause of 10 s): …".
+    """
     amount = slowness(one.shift, result["unit"])
     pause = f"after a pause of {result['matchings']['pause']:.0f} s"
     seen = f"{one.slow} of {units.counted(one.cells, 'cell')}"
@@ -129,7 +134,7 @@ def sentence(one: Fault, label: str, result: Result) -> str:
 
 
 def fault_sentences(result: Result, judged: MatrixVerdict) -> tuple[list[tuple[Fault, str]], list[str]]:
-    """([(reproduced fault, sentence)], other sentences). judged: the verdicts on the matrix of the result."""
+    """([(reproduced fault, sentence)], other sentences). judged: the verdicts on the matrix."""
     if bottleneck := sampled_matrix.bottleneck_sentence(result):
         return [], [bottleneck]
     cells, labels = measured_cells(result, judged), judged.matrix.rows
@@ -147,7 +152,7 @@ def fault_sentences(result: Result, judged: MatrixVerdict) -> tuple[list[tuple[F
 
 
 def unexplained_sentences(cells: Cells, found: Sequence[Fault], result: Result, labels: Sequence[str]) -> Iterator[str]:
-    """Sentences about the slow cells that no slow endpoint explains."""
+    """Yields sentences about the slow cells that no fault in `found` explains."""
     rest = np.ones(len(cells.values), dtype=bool)
     for one in found:
         rest &= ~cells.of_endpoint(one.endpoint, one.direction)
@@ -164,7 +169,7 @@ def unexplained_sentences(cells: Cells, found: Sequence[Fault], result: Result, 
 
 
 def as_finding(one: Fault, has_node_rows: bool) -> Finding:
-    """Converts a fault to a finding. has_node_rows: whether rows are nodes."""
+    """Converts a fault to a finding. has_node_rows: whether the rows of the matrix are nodes, not devices."""
     kind = {"sends": "egress", "receives": "ingress"}.get(one.direction, "")
     kind = ("node_" if kind else "node") + kind if has_node_rows else kind or "device"
     return Finding(kind, one.endpoint, one.shift, one.cells + one.confirmed, one.slow + one.slow_again, 0.0)
@@ -180,8 +185,8 @@ def confirmed_faults(result: Result, judged: MatrixVerdict) -> list[tuple[str, s
 class CellEnds(NamedTuple):
     """The two ends of each cell, as numbers below `count`.
 
-    An end of a cell is the sending side or the receiving side of an endpoint. Sending sides have the lower numbers. The
-    ends of a bidirectional cell are the endpoints themselves.
+    An end is the sending side or the receiving side of an endpoint. The sending sides have the lower numbers. In a
+    bidirectional matrix, the ends are the endpoints themselves.
     """
 
     senders: np.ndarray
@@ -193,17 +198,17 @@ class CellEnds(NamedTuple):
         return sum(np.bincount(side[cells], minlength=self.count) for side in (self.senders, self.receivers))
 
     def cells(self, ends: np.ndarray) -> np.ndarray:
-        """True for the cells that have one of the ends `ends`."""
+        """True for the cells that have an end whose item in `ends` is True."""
         return ends[self.senders] | ends[self.receivers]
 
 
 def slower_than_fastest(logs: np.ndarray, least: float) -> np.ndarray:
-    """True for cells that are slower than the fastest cells, by more than noise and by more than `least`.
+    """True for cells that are slower than the fastest cells by more than noise and by more than `least`.
 
     The noise is estimated from the 90 % and 97 % quantiles. In a normal distribution, these quantiles are 1.282 σ and
-    1.881 σ above the median. If many cells are near the limit, slow and fast cells are not separate groups, and no cell
-    is slow.
-    logs, least: logarithms.
+    1.881 σ above the median. If many cells are near the limit, slow cells are not clearly separate from fast cells. All
+    items are then False.
+    logs: logarithms of the speeds. least: also a logarithm.
     """
     high, higher = np.quantile(logs, FASTEST)
     sigma = float(higher - high) / (1.8808 - 1.2816)
@@ -214,10 +219,10 @@ def slower_than_fastest(logs: np.ndarray, least: float) -> np.ndarray:
 
 
 def slow_with_every_peer(ends: CellEnds, slow: np.ndarray) -> np.ndarray:
-    """True for ends that explain slow cells. All cells of these ends are slow.
+    """True for ends that explain slow cells: all cells of the end are slow.
 
-    Ends with more cells are taken first. An end is only taken if two or more of its cells are not yet explained by an
-    end with more cells.
+    Ends with more cells are taken first. An end is left out if the ends with more cells already explain all of its
+    cells, or all but one.
     """
     count = ends.cell_counts(np.ones(len(slow), dtype=bool))
     every = (ends.cell_counts(slow) == count) & (count >= MIN_PARTNERS)
@@ -241,8 +246,8 @@ def unresolved_sentences(
 
     rows, columns: row and column of each cell, as indices of `labels`.
     slow: True for slow cells.
-    unconfirmed: endpoints that the program did not confirm.
-    reproduced: pairs that were slow again.
+    unconfirmed: endpoints that the program could not measure again within --max-time.
+    reproduced: (row label, column label) of pairs that were slow again.
     """
     total = f"{int(slow.sum())} of {units.counted(len(slow), 'cell')}"
     if slow.sum() >= TOO_MANY * len(slow):
@@ -278,7 +283,7 @@ def unresolved_sentences(
 
 
 def uncertain_sentence(names: Sequence[str], text: str, why: str) -> Iterator[str]:
-    """Yields a sentence unless `names` is empty: "n5 was slow with every peer: uncertain, because …; measure …"."""
+    """Yields a sentence such as "n5 was slow with every peer: uncertain, because …"; nothing if `names` is empty."""
     if names:
         was, it, them = ("was", "it", "it") if len(names) == 1 else ("were", "they", "them")
         who = ", ".join(units.first(list(names)))
@@ -288,7 +293,7 @@ def uncertain_sentence(names: Sequence[str], text: str, why: str) -> Iterator[st
 def path_sentences(pairs: Sequence[tuple[str, str]], reproduced: Sequence[tuple[str, str]]) -> Iterator[str]:
     """Yields sentences about slow pairs whose endpoints are fine with other peers.
 
-    reproduced: pairs that were slow again.
+    reproduced: the pairs that were slow again.
     """
     again = [f"{row}->{column}" for row, column in pairs if (row, column) in reproduced]
     if again:

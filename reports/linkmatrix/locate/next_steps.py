@@ -12,9 +12,9 @@ from ..judge.verdicts import NEXT_STEPS, WAIT, Verdict
 class Stage(IntEnum):
     """How well a fault is confirmed. The next step depends on the stage.
 
-    AGAIN: a single measurement shows the fault. Next: measure again.
-    SWAP: two runs, or an undisturbed remeasurement, show the fault. Next: swap the component.
-    REPAIR: a swap has shown whether the component or the slot is faulty. Next: repair.
+    AGAIN: Only one measurement shows the fault. Next step: measure again.
+    SWAP: Two runs, or an undisturbed remeasurement, show the fault. Next step: swap the component.
+    REPAIR: A swap has shown whether the component or the slot is faulty. Next step: repair.
     """
 
     AGAIN = 0
@@ -26,7 +26,7 @@ def next_stage(runs: int, remeasured: bool = False, swapped: bool = False) -> St
     """The stage of a fault.
 
     runs: number of runs that found the fault.
-    remeasured: whether the component was slow again when measured alone and undisturbed.
+    remeasured: whether the component was slow again when remeasured alone and undisturbed.
     swapped: whether a swap has shown whether the component or the slot is faulty.
     """
     if swapped:

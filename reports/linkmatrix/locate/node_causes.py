@@ -1,7 +1,7 @@
 """Slow cells caused by the node and not by a device: many slow devices, or a drift during the measurement.
 
 p2pBandwidthLatencyTest of the CUDA samples measures row by row. If the clocks of all devices change during the run, the
-first or the last cells are slow. These cells are not compared with the other cells.
+first or the last cells are slow. These cells are therefore excluded from the search for a faulty component.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ MIN_RATE = 1 / 4  # slope of each half of a drift, as a share of its slope; a st
 def with_node_causes(
     findings: Sequence[Finding], matrix: Matrix, content: Mapping[str, Any], result: Result, lost: float = 0.0
 ) -> list[Finding]:
-    """The findings. A finding whose cause is the node, not a device, has `node_cause`.
+    """Adds `node_cause` to the findings whose cause is the node, not a device. Returns all findings.
 
-    matrix: the matrix of the findings, which may be a submatrix of the result.
+    matrix: the matrix of the findings. For a large matrix, this is a submatrix of the result.
     lost: the loss by a drift, see `time_drift`.
     """
     node_of = {device["label"]: device["node"] for device in content.get("devices", [])}
@@ -68,7 +68,7 @@ def device_label(finding: Finding, matrix: Matrix) -> str:
 
 
 def slow_alike(losses: Mapping[str, float], compared: int) -> set[str]:
-    """The equally slow devices of a node; empty if only MAX_SHARE of its devices or fewer are equally slow.
+    """The equally slow devices of a node, if their share of the node's devices exceeds MAX_SHARE; otherwise empty.
 
     losses: {slow device: its loss as a fraction}.
     compared: number of measured devices of the node.
@@ -80,11 +80,11 @@ def slow_alike(losses: Mapping[str, float], compared: int) -> set[str]:
 
 
 def time_drift(deviation: np.ndarray, result: Result) -> float:
-    """The fraction that values lose during the measurement; 0 without a drift.
+    """The fraction that the values lose during the measurement; 0 without a drift.
 
-    A drift continues in both halves of the measurement. A step is no drift. Example of a step: the devices of the
-    second socket are slower.
-    deviation: slow is negative.
+    In a drift, the values fall in both halves of the measurement. A step is no drift. Example of a step: the devices of
+    the second socket are slower.
+    deviation: the deviation of each cell, negative if slow.
     """
     if result.get("began") is None:
         return 0.0
@@ -97,7 +97,7 @@ def time_drift(deviation: np.ndarray, result: Result) -> float:
 
 
 def trend(values: np.ndarray) -> float:
-    """The fraction that values lose from the first to the last value. 0 if the values do not fall in both halves."""
+    """The fraction that the values lose from the first to the last value; 0 unless they fall in both halves."""
     ranks = np.argsort(np.argsort(values))
     if np.corrcoef(np.arange(len(values)), ranks)[0, 1] > -MIN_CORRELATION:
         return 0.0
@@ -124,7 +124,11 @@ NEIGHBOURS = 3  # tried boundaries on each side of the best boundary
 
 
 class Drift(NamedTuple):
-    """A drift. deviation: the deviations without the drift. sentence: the sentence about the drift."""
+    """A drift of the values in the order of measuring.
+
+    rest: the deviations without the drift.
+    sentence: the sentence about the drift.
+    """
 
     rest: np.ndarray
     sentence: str
@@ -148,9 +152,9 @@ def order_drift(content: Mapping[str, Any], result: Result, deviation: np.ndarra
 
 
 def without_columns(values: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """The values, without the differences between the medians of the columns.
+    """The values without the differences between the medians of the columns.
 
-    A slow receiver then does not look like a phase.
+    A slow column then does not look like a slow phase of the run.
     """
     rest = np.array(values)
     for column in np.unique(columns):
@@ -163,7 +167,7 @@ def two_phases(
 ) -> Drift | None:
     """The drift of a run whose first cells or last cells are slow; None without a drift.
 
-    All arrays are in the order of measuring.
+    deviation: the matrix of deviations. The other arrays are in the order of measuring.
     values: deviation of each cell.
     places: (row, column) of each cell in the record.
     rows: row of each cell in the program's table.
@@ -204,9 +208,10 @@ def phase_boundary(values: np.ndarray) -> tuple[int, float] | None:
 
 
 def phases(first: np.ndarray, last: np.ndarray) -> list[tuple[float, float]]:
-    """[(share of misfits, loss of the first phase)]; [] unless one of the parts is slow and the other part is fast.
+    """[(share of misfits, loss of the first phase)]; [] unless one phase is clearly slower than the other phase.
 
-    first, last: the values of both parts.
+    A misfit is a cell whose value fits the other phase.
+    first, last: the values of the first phase and of the second phase.
     """
     difference = float(np.median(last) - np.median(first))
     slow, fast = (first, last) if difference > 0 else (last, first)
@@ -222,14 +227,14 @@ def phases(first: np.ndarray, last: np.ndarray) -> list[tuple[float, float]]:
 
 
 def are_slow_senders(rows: np.ndarray, slow: np.ndarray) -> bool:
-    """Whether slow devices, and not a drift, explain the slow cells.
+    """Whether slow devices, not a drift, explain the slow cells.
 
-    * A single slow row with a slow cell of another row is a device that is slow in both directions.
-    * If the slow cells are half of the rows, these rows are the senders of a socket.
+    * If one row is slow, and one cell of another row, a device is slow in both directions.
+    * If the slow cells are exactly half of the rows, the devices of one socket send slowly.
 
-    Two devices that are slow in both directions would have slow cells in both phases.
-    rows: row of each cell, in order of measuring.
-    slow: True for slow cells, in order of measuring.
+    Two devices that are slow in both directions have slow cells in both phases of the run.
+    rows: row of each cell, in the order of measuring.
+    slow: True for slow cells, in the order of measuring.
     """
     labels = np.unique(rows)
     slow_share = np.array([slow[rows == row].mean() for row in labels])
@@ -242,10 +247,10 @@ def are_slow_senders(rows: np.ndarray, slow: np.ndarray) -> bool:
 
 
 def is_contradicted(deviation: np.ndarray, slow: np.ndarray, fast: np.ndarray, result: Result) -> bool:
-    """Whether most pairs that are slow in one phase are fast in the other phase. False for a unidirectional matrix.
+    """Whether most pairs that are slow in one phase are fast in the other phase.
 
-    Only a bidirectional matrix measures each pair twice.
-    slow, fast: (row, column) of the cells of each phase.
+    Only a bidirectional matrix measures each pair twice. For any other matrix, returns False.
+    slow, fast: (row, column) of the cells of the slow phase and of the fast phase.
     """
     if result["metric"] != "bidirectional":
         return False

@@ -1,6 +1,6 @@
 """The sentences of findings: component, deviation, cells, and what to check.
 
-The words "all cells", "every peer" and "fine" appear only if each of these cells was measured and agrees.
+The words "all cells", "every peer" and "fine" appear only if all of these cells were measured and agree.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ MAX_EQUIVALENT = 3  # components that fit the same cells
 class Words(NamedTuple):
     """The parts of the sentence about one kind of finding, in the order of the sentence.
 
-    start: the component, before the deviation: "gpu3 sends".
-    all_peers: added if every cell of the component is slow: " to every peer".
-    others_fine: added if the cells that another cause would slow are fine: ", receives fine".
-    advice: the advice: "check its egress".
-    cells: names the component's cells in other sentences, after the word "cells": "that gpu3 sends".
+    start: the component, before the deviation. Example: "gpu3 sends".
+    all_peers: added if every cell of the component is slow. Example: " to every peer".
+    others_fine: added if the cells that another cause would slow are fine. Example: ", receives fine".
+    advice: what to check. Example: "check its egress".
+    cells: the component's cells, after the word "cells" in other sentences. Example: "that gpu3 sends".
     """
 
     start: str
@@ -143,12 +143,12 @@ LOCAL_COPIES = Words("{who} copies within its own memory", "", "", ITSELF, "of {
 
 
 def words_of(kind: str, names: Names) -> Words:
-    """The words of a kind of finding. Copies inside devices have different words."""
+    """The words for a kind of finding. For copies inside devices, the words differ."""
     return LOCAL_COPIES if kind == "ingress" and [*names.classes] == ["LOCAL"] else WORDS[kind]
 
 
 def subject_name(kind: str, subject: Subject, names: Names) -> str:
-    """The name of the component of a finding: "gpu3", "gpu2->gpu5 and gpu5->gpu2", "nodes n17 and n18", "NV18"."""
+    """The name of the component of a finding, such as "gpu3", "gpu2->gpu5 and gpu5->gpu2" or "nodes n17 and n18"."""
     if isinstance(subject, tuple):
         a, b = subject
         if kind == "node_pair":
@@ -166,7 +166,7 @@ def subject_name(kind: str, subject: Subject, names: Names) -> str:
 
 
 def component_to_check(kind: str, subject: Subject, names: Names) -> str:
-    """What the sentence of a finding advises to check: "the link between them"."""
+    """The component that the sentence of a finding advises to check, such as "the link between them"."""
     text = words_of(kind, names).advice.removeprefix("check ")
     if "{near}" not in text:
         return text
@@ -179,7 +179,7 @@ def component_to_check(kind: str, subject: Subject, names: Names) -> str:
 
 
 def all_cells_agree(one: Finding, seen: Deviations) -> bool:
-    """Whether every cell of the finding is slow, and every cell of the matrix was measured."""
+    """Whether every cell of the finding's component is slow, and every cell of the matrix was measured."""
     applies = seen.classes >= 0
     return not seen.part and one.agreeing == one.cells and bool(np.isfinite(seen.deviation[applies]).all())
 
@@ -187,7 +187,8 @@ def all_cells_agree(one: Finding, seen: Deviations) -> bool:
 def other_cells_fine(one: Finding, seen: Deviations, layout: Layout) -> bool:
     """Whether the cells that another cause would slow were all measured and are within their limits.
 
-    For an egress: the cells that the endpoint receives. For the links of a device: its cells to other nodes.
+    For a slow egress, these are the cells that the endpoint receives. For slow links of a device, these are the cells
+    of the device to other nodes.
     """
     if seen.part:
         return False
@@ -235,7 +236,7 @@ def sentence(
 
 
 def equivalent_causes(one: Finding, names: Names) -> str:
-    """A sentence about the other components that explain the same cells, and how to decide; "" if there are none."""
+    """A sentence about other components that explain the same cells, and how to distinguish them; "" without any."""
     if not one.equivalent:
         return ""
     others = [
@@ -246,10 +247,10 @@ def equivalent_causes(one: Finding, names: Names) -> str:
 
 
 def evidence(who: str, content: Mapping[str, Any]) -> str:
-    """A sentence about the error counters of a component that rose; "" if none rose.
+    """A sentence about the error counters of a component that rose; "" if no counter rose.
 
-    who: the name of a device ("n1:gpu3"), an adapter ("mlx5_0 of n1") or a node. All ports of an adapter count. All
-    devices of a node count.
+    who: name of a device ("n1:gpu3"), of an adapter ("mlx5_0 of n1") or of a node. The counters of an adapter include
+    all of its ports. The counters of a node include all of its devices.
     """
     words = {*who.replace("->", " ").replace(",", " ").split()}
 
@@ -264,7 +265,10 @@ def evidence(who: str, content: Mapping[str, Any]) -> str:
 
 
 def missing_sentence(one: Finding, names: Names, content: Mapping[str, Any], matrix: Matrix, layout: Layout) -> str:
-    """The sentence of a finding without values: "none of the 14 cells of gpu3 has a value (14 timeout): check …"."""
+    """The sentence of a finding about missing values.
+
+    Example: "none of the 14 cells of gpu3 has a value (14 timeout): check …".
+    """
     who = subject_name(one.kind, one.subject, names)
     words = words_of(one.kind, names)
     cells = f"cells {words.cells.format(who=who)}"

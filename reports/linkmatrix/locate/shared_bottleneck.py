@@ -1,15 +1,15 @@
 """Bottlenecks that nodes share: uplinks of leaf switches that are oversubscribed or faulty.
 
 If the leaf switches are unknown, a slow uplink looks like many slow paths or many slow nodes. The nodes are therefore
-divided into groups: by fast pairs, or into nodes with mostly slow pairs and other nodes. Two groups of several nodes
-have a bottleneck between them. No component is named. A group of one node is no evidence of a bottleneck.
+divided into groups. Nodes whose pairs are fast are in one group. If fast pairs connect all nodes, the nodes with mostly
+slow pairs are one group. The bottleneck is between groups of two or more nodes. No component is named.
 
 If the leaf switches are known, all nodes send concurrently in a round. The cells between two switches share uplinks:
 
 * If most switches lose about the same share, the uplinks are oversubscribed. Oversubscription is no fault. The expected
   value of the cells between switches is then lower by this share.
-* A switch that loses more is named. Its uplink is found by medians, because a third of its cells may be healthy: an
-  uplink with missing lines is full only if nearly all nodes of its switch send to other switches.
+* A switch that loses more is named. Its loss is a median, because up to a third of its cells can be healthy. An uplink
+  with missing lines is full only if nearly all nodes of its switch send to other switches.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Bottleneck:
 
     groups: indices of the nodes of each group, the smallest group first.
     between: True for measured cells between two groups; rows × columns.
-    shift: the median deviation of these cells, as a fraction.
+    shift: the median deviation of the cells in `between`, as a fraction.
     again: number of these cells that were remeasured alone. fine: number of these cells that were healthy alone.
     """
 
@@ -59,7 +59,7 @@ def bottleneck(
 ) -> Bottleneck | None:
     """The bottleneck between groups of nodes, or None. deviation, limit, alone: see `search`.
 
-    None if one finding, or a finding about a shared component, explains the slow cells.
+    Returns None if a single finding, or a finding about a component that nodes share, explains the slow cells.
     """
     if len(found) < 2 or not layout.has_nodes or any(one.kind in SHARED for one in found):
         return None
@@ -90,19 +90,19 @@ def bottleneck(
 
 
 def allowed_deviation(found: Sequence[Finding], limit: np.ndarray) -> np.ndarray:
-    """The allowed deviation of each cell as a logarithm.
+    """The allowed deviation of each cell, as a logarithm.
 
-    The smaller of the cell's limit and half of the findings' median loss. A limit alone is too large for many cells.
-    Example: of cells that are 5 % slow, half are inside a limit of 5 %.
+    This is the smaller of two values: the limit of the cell, and half of the findings' median loss. The limit alone
+    hides slow cells. Example: of cells that are 5 % slow, half are inside a limit of 5 %.
     """
     shifts = [-np.log1p(one.shift) for one in found if not one.missing]
     return np.minimum(np.log1p(np.nan_to_num(limit)), np.median(shifts) / 2 if shifts else np.inf)
 
 
 def equal_nodes(found: Sequence[Finding], deviation: np.ndarray, layout: Layout, names: Names) -> list[str]:
-    """A sentence if equally slow nodes may share an unknown leaf switch; [] otherwise.
+    """A sentence about equally slow nodes that may share an unknown leaf switch; [] if there are none.
 
-    The cells among these nodes must be as slow as their cells to other nodes.
+    The cells among these nodes are as slow as their cells to other nodes.
     """
     whole = {one.subject: one.shift for one in found if one.kind == "node" and not one.missing}
     if not layout.has_nodes or "leaf" in names.parts:
@@ -127,7 +127,7 @@ def equal_nodes(found: Sequence[Finding], deviation: np.ndarray, layout: Layout,
 
 
 def slow_pairs(row: np.ndarray, column: np.ndarray, slow: np.ndarray, count: int) -> np.ndarray:
-    """True for pairs of nodes with mostly slow cells in a direction; nodes × nodes. row, column: nodes of cells."""
+    """True for pairs of nodes with mostly slow cells; nodes × nodes. row, column: the nodes of each cell."""
     low, high = np.minimum(row, column), np.maximum(row, column)
     cells, bad = (np.bincount(low * count + high, weights, count * count) for weights in (None, slow.astype(float)))
     found = ((cells > 0) & (bad >= AGREE * cells)).reshape(count, count)
@@ -135,9 +135,9 @@ def slow_pairs(row: np.ndarray, column: np.ndarray, slow: np.ndarray, count: int
 
 
 def components(joined: np.ndarray, nodes: np.ndarray) -> np.ndarray:
-    """The number of each node's group; -1 for nodes that are not in `nodes`.
+    """The group of each node, as a number; -1 for nodes that are not in `nodes`.
 
-    joined: True for pairs of nodes in the same group; nodes × nodes.
+    joined: True for pairs of nodes that belong to the same group; nodes × nodes.
     """
     group, number = np.full(len(joined), -1), 0
     for start in nodes.tolist():
@@ -157,8 +157,8 @@ def components(joined: np.ndarray, nodes: np.ndarray) -> np.ndarray:
 def mostly_slow(is_slow: np.ndarray, is_measured: np.ndarray, nodes: np.ndarray) -> np.ndarray:
     """The group of each node: 0 if most of its pairs are slow, otherwise 1; -1 for nodes that are not in `nodes`.
 
-    An uplink with missing lines is not full in every round. Fast pairs then connect its nodes to other nodes, and
-    `components` finds no groups. If the pairs among the slow nodes were not measured, all groups are -1.
+    This function is used if `components` finds no groups: an uplink with missing lines is not full in every round, so
+    that some of its pairs are fast. If the pairs among the slow nodes were not measured, all groups are -1.
     """
     count = is_measured.sum(axis=1)
     slow = 2 * (is_slow & is_measured).sum(axis=1) > count
@@ -199,10 +199,10 @@ MIN_SIGMAS = 5  # deviation of a named switch, in σ of the switches
 
 @dataclass(frozen=True)
 class UplinkSharing:
-    """The speeds between leaf switches while all nodes send, as logarithmic deviations (slow is negative).
+    """The deviations of cells inside and between leaf switches while all nodes send; logarithms, negative if slow.
 
     inside: {switch: median of the cells between its own nodes}.
-    best: {switch: the best of its medians}. A switch has one median per other switch.
+    best: {switch: the highest of its medians}. A switch has one median for each other switch.
     crossing: True for cells between two switches; rows × columns.
     """
 
@@ -212,7 +212,7 @@ class UplinkSharing:
 
     @property
     def losses(self) -> dict[int, float]:
-        """{switch: speed to other switches compared with the speed inside, as a logarithm; slow is negative}."""
+        """{switch: logarithm of (speed to other switches / speed inside the switch)}; negative if slower."""
         usual = float(np.median(list(self.inside.values())))
         return {leaf: best - self.inside.get(leaf, usual) for leaf, best in self.best.items()}
 
@@ -229,7 +229,7 @@ class UplinkSharing:
 
     @property
     def narrow_switches(self) -> list[int]:
-        """The switches of two or more nodes that lose clearly more between switches than the median switch."""
+        """The switches with two or more nodes that lose clearly more speed than the median switch."""
         every = np.array(list(self.losses.values()))
         sigma = noise.robust_sigma(every)
         least = self.usual - max(noise.LEAST_GROUP_DEVIATION, MIN_SIGMAS * sigma)
@@ -241,7 +241,7 @@ class UplinkSharing:
         return self.crossing & ((rows[:, None] == leaf) | (columns[None, :] == leaf))
 
     def ratio(self, leaf: int) -> float:
-        """The speed inside a switch relative to the speed to other switches."""
+        """The speed inside a switch divided by its speed to other switches."""
         return float(np.exp(-self.losses[leaf]))
 
     def without_oversubscription(self, deviation: np.ndarray) -> np.ndarray:
@@ -252,9 +252,9 @@ class UplinkSharing:
 def uplink_sharing(
     deviation: np.ndarray, layout: Layout, result: Result, alone: np.ndarray | None
 ) -> UplinkSharing | None:
-    """The speeds between leaf switches. None if the switches are unknown or too few, or if nothing is shared.
+    """The speeds between leaf switches; None if the switches are unknown or fewer than MIN_LEAVES.
 
-    Nothing is shared if the cells between switches are equally slow alone.
+    Also None if the cells between switches are equally slow alone. They then share no bottleneck.
     alone: deviations of the cells that were remeasured alone, NaN for other cells.
     """
     leaf = layout.parts.get("leaf")
@@ -284,7 +284,7 @@ def cells_between(rows: np.ndarray, columns: np.ndarray, one: int, other: int) -
 
 
 def is_slow_alone(crossing: np.ndarray, deviation: np.ndarray, alone: np.ndarray | None) -> bool:
-    """Whether cells between switches are equally slow when measured alone. The cells then share no bottleneck."""
+    """Whether the cells between switches (`crossing`) are equally slow when measured alone."""
     if alone is None:
         return False
     tried = crossing & np.isfinite(alone) & (deviation < -np.log(MIN_RATIO))
@@ -310,9 +310,8 @@ def narrow_uplinks(
 ) -> tuple[list[Finding], np.ndarray]:
     """(findings about narrow uplinks, True for the cells that these findings explain).
 
-    An uplink explains a cell if the cell is not slower than the uplink, except by SPREAD. An uplink also explains a
-    cell whose value is like the median value of the uplink's cells, if the cell is not slow alone. Such a cell shared a
-    round with cells of other slow uplinks.
+    An uplink explains a cell that is at most SPREAD slower than the uplink. An uplink also explains a cell that is at
+    most SPREAD slower than the median of the uplink's cells, unless the cell is slow alone.
     reached: logarithms of the values of cells, larger is better.
     alone: see `uplink_sharing`.
     """
