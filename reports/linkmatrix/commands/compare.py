@@ -300,7 +300,10 @@ def blocks(rows: list[Row], other_name: str) -> Iterator[Block]:
 
 
 def worst_excess(rows: list[Row]) -> float:
-    """The largest fraction by which a median is worse than the other median; 0 if no fraction exceeds STANDS_OUT."""
+    """The largest fraction by which a median is worse than the median of the other run.
+
+    Returns 0 if no fraction exceeds STANDS_OUT.
+    """
     sign = 1 if rows[0].unit == "us" else -1
     found = max((max(row.median, TINY) / max(row.other_median, TINY)) ** sign for row in rows) - 1
     return found if found > STANDS_OUT else 0.0

@@ -84,7 +84,10 @@ def run_measure(options: argparse.Namespace) -> int:
 
 
 def contains_stamp(report: Path, stamp: str) -> bool:
-    """Whether a report contains the stamp of a run. An unreadable report contains no stamp."""
+    """Whether a report contains the stamp of a run, such as "measure-20261120T100000Z-1234".
+
+    An unreadable report contains no stamp.
+    """
     try:
         return stamp.encode() in read_whole(report, MOST_BYTES)
     except BadInput:

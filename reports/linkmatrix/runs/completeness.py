@@ -36,7 +36,7 @@ class EndedRun:
 
     @cached_property
     def measured(self) -> tuple[dict[str, dict[str, int]], dict[str, list[str]]]:
-        """The result of `measured_cases` for this run, with the passes of the earlier runs that it resumes."""
+        """The result of `measured_cases` for this run, with the passes of the earlier runs that this run resumes."""
         measured, skipped = measured_cases(self.tests)
         for one in self.before.cases():
             measured.setdefault(one.partition, {}).setdefault(one.case, one.cells)

@@ -1,4 +1,4 @@
-"""Components and slots. A component is a device or an adapter. It keeps its identity in any slot. A slot is a location.
+"""The identities of components (devices and adapters) and slots. A component keeps its identity in any slot.
 
 | | identified by the first known property of |
 |---|---|
@@ -14,9 +14,10 @@ Records differ in their content, so facts of several records are combined:
 
 These numbers identify no component:
 
-* a serial number or slot name that two devices of a record share, because it belongs to their board
+* a serial number or slot name that two devices of a record share, because the number or name belongs to their board
 * a PCI address that two devices share, because they are parts of one GPU
-* a number that is in two slots at the same time, or moves back and forth, because it is a placeholder or not unique
+* a number that is in two slots at the same time, or moves back and forth, because the number is a placeholder or not
+  unique
 """
 
 import re
@@ -37,7 +38,7 @@ Slot = tuple[str, str]  # (node, slot name, PCI address, port or label); for a n
 
 
 class Sighting(NamedTuple):
-    """A component in a slot, as the record of one run describes them. Unknown fields are ""."""
+    """A component in a slot, as the record of one run describes the component and the slot. Unknown fields are ""."""
 
     node: str
     label: str
@@ -210,7 +211,7 @@ def node_components(record: Mapping[str, Any] | None) -> dict[str, dict[str, str
 
 
 def driver_version(record: Mapping[str, Any]) -> str:
-    """The version of the GPU driver; "" if the record does not contain it."""
+    """The version of the GPU driver; "" if the record does not contain the version."""
     return str(record["software"].get("driver") or "")
 
 

@@ -6,7 +6,7 @@ The data comes from the index.
   have a complete result of the test case.
 * The age of a node is the age of its oldest result. For each test case of the suite, only the newest complete result
   counts, and only tests of this node alone count.
-* A preempted job counts for the test cases that it completed.
+* A preempted job counts for the test cases that the job completed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The folder of all results (the prefix), the ReFrame reports in it, and their order in time."""
+"""The folder of all results (the prefix), the ReFrame reports in this folder, and their order in time."""
 
 import math
 import os

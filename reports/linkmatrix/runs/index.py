@@ -106,7 +106,7 @@ class Index(Tables):
         return series.frame(found)
 
     def measured_cases(self, partition: str, until: float = math.inf) -> Iterator[tuple[str, dict[str, Case], int]]:
-        """Yields (node, test cases, newest start) for each distinct set of test cases of the single-node tests."""
+        """Yields (node, test cases, newest start) per node and distinct set of test cases in its single-node tests."""
         found = self.connection.execute(
             "SELECT node, cases, MAX(started) FROM tests WHERE partition = ? AND nodes = 1 AND run != 0"
             " AND started <= ? GROUP BY node, cases",
@@ -308,7 +308,7 @@ class Index(Tables):
         """The names of the reports that can set or remove the flags of the suspects.
 
         Only reports since the oldest flag of a suspect count. A report must contain the node of the suspect, or a node
-        that ever had one of its components. The report must flag a device, or be clean for a flagged scope.
+        that ever had a component of this node. The report must flag a device, or be clean for a flagged scope.
         """
         found: set[str] = set()
         for one in suspects:

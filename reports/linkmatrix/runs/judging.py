@@ -94,8 +94,8 @@ class Judged:
     def verdict_beyond_cells(self) -> Verdict | None:
         """The verdict of the test, if the verdict is worse than the verdicts of all matrices; otherwise None.
 
-        The reason is then not in the cells. Examples: the program failed, or an expected GPU is missing. A test without
-        a matrix always has such a verdict.
+        The reason is then not in the cells. Examples: the program failed, or an expected GPU is missing. For a test
+        without a matrix, the result is the verdict of the test.
         """
         verdicts = [self.matrix_verdict(matrix) for _, matrix in self.matrices]
         return self.verdict if not verdicts or self.verdict > max(verdicts) else None
@@ -113,7 +113,7 @@ def overall(judged: Iterable[Judged]) -> Verdict:
 
 
 def exit_code(judged: Sequence[Judged], verdict: Verdict | None = None, acceptance: bool = False) -> int:
-    """The exit code of a run: the code of its verdict, or NOTHING_BEGAN.
+    """The exit code of a run: the code of its verdict, or NOTHING_BEGAN if no job began.
 
     * verdict: the verdict of the run; None to calculate `overall`
     * acceptance: whether NOT JUDGED has the exit code of INCOMPLETE
@@ -243,7 +243,7 @@ def is_excused(one: Judged, later: Sequence[Judged]) -> bool:
 
 
 def is_clean(one: Judged) -> bool:
-    """Whether an attempt is PASS or WARN, and no other process disturbed it."""
+    """Whether an attempt is PASS or WARN, and no other process disturbed the attempt."""
     disturbed = any(others.get("disturbances") for others in others_entries(one.test.record or {}))
     return one.verdict <= Verdict.WARN and not disturbed
 

@@ -17,7 +17,7 @@ When a newer outcome replaces an earlier outcome in the same scope:
 - If a FAIL was measured with the present components and driver, only an outcome with the present components and driver
   replaces the FAIL.
 
-A clean run of a DISTURBED cell is an undisturbed run in which its whole test case is PASS or WARN.
+A clean run of a DISTURBED cell is an undisturbed run in which the whole test case of the cell is PASS or WARN.
 """
 
 from __future__ import annotations

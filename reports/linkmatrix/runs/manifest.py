@@ -4,7 +4,8 @@
   messages.
 * The first run of a mode that is complete and passes writes the manifest. Later, only `run --manifest REASON` changes
   the manifest. The file lists the reason of each change.
-* A test case may be skipped (one GPU, no peer access) only if it was also skipped when the manifest was written.
+* A test case may be skipped (one GPU, no peer access) only if the test case was also skipped when the manifest was
+  written.
 """
 
 import getpass

@@ -117,7 +117,7 @@ class StartedRun(NamedTuple):
     def sentence(self) -> str:
         """The missing run as a sentence.
 
-        Such as "INCOMPLETE 2026-11-21 01:50: run --mode=quick of alpha ended without a report (began-….json)".
+        Example: "INCOMPLETE 2026-11-21 01:50: run --mode=quick of alpha ended without a report (began-….json)".
         """
         when = self.started[:16].replace("T", " ")
         of = f" of {self.system}" if self.system else ""

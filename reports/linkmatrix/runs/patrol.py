@@ -29,10 +29,10 @@ class Node:
 
     * tested: the time of the oldest of these results: the newest complete result of each test case of the suite. None
       if a test case has no complete result.
-    * tried: start of the last single-node test, whatever its result; None if there was none
+    * tried: start of the last single-node test, whatever its result; None without such a test
     * flagged: a sentence if the node is flagged; otherwise ""
     * changed: a sentence if the node changed since its last complete measurement; otherwise ""
-    * away: the reason why the node accepts no jobs; "" if it accepts jobs
+    * away: the reason why the node accepts no jobs; "" if the node accepts jobs
     * leaf: its leaf switch
     * over_network: a sentence if only a run with another node can remove a flag of an adapter; otherwise ""
     """

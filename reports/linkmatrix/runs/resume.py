@@ -2,12 +2,12 @@
 
 * ReFrame gets the same selection of test cases, and excludes the passed test cases by their hash. Test cases without a
   result are therefore measured.
-* A pass does not count if it is too old or disturbed, or if it has a simulated fault.
+* A pass does not count if the pass is too old, was disturbed, or has a simulated fault.
 * A pass counts only for the components and the driver in its record. To identify the components again, one passed test
   case per slot is measured again: the test case with the fewest cells.
 * If the new records lack a component or the driver of a pass, the pass is void, and the run is INCOMPLETE.
-* ReFrame's option --restore-session cannot be used. It causes a warning about the search path of the checks, and
-  --warn-as-error makes the warning an error.
+* ReFrame's option --restore-session cannot be used. This option causes a warning about the search path of the checks,
+  and --warn-as-error makes the warning an error.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class Passed(NamedTuple):
 class EarlierPasses:
     """The passed test cases of the earlier runs that a run resumes.
 
-    * passed: {hash of a test case: its passes}. A test case has one pass per partition; () if it did not pass on all
-      partitions.
+    * passed: {hash of a test case: its passes}. A test case has one pass per partition; () if the test case did not
+      pass on all partitions.
     * report: the report of the last run; None without a report
     * whole: whether the runs measured all tests of the mode, without a selection
     """
@@ -152,7 +152,7 @@ def load_passes(last: Path, prefix: Path, judge: Judge, hours: float) -> Earlier
 def passed_tests(judged: list[Judged], when: float) -> dict[str, tuple[Passed, ...]]:
     """Returns {hash of a test case: its passes} of a run.
 
-    * A test case has one pass per partition; () if it did not pass on all partitions.
+    * A test case has one pass per partition; () if the test case did not pass on all partitions.
     * when: start of the run, in seconds since 1970
     """
     found: dict[str, list[Judged]] = {}
@@ -187,6 +187,8 @@ def has_passed(one: Judged) -> bool:
 def valid_passes(before: EarlierPasses, judged: Iterable[Judged]) -> tuple[EarlierPasses, list[str]]:
     """Returns (the earlier passes that still count, one sentence per node with void passes).
 
+    A pass is void if a component or the driver of its node changed, or if no new record identifies the component.
+
     judged: the test cases of the resumed run, which has ended.
     """
     now: dict[str, dict[str, str]] = {}
@@ -214,7 +216,7 @@ def valid_passes(before: EarlierPasses, judged: Iterable[Judged]) -> tuple[Earli
 
 
 def stamp_time(stamp: str) -> float:
-    """Converts the stamp of a run to its start in seconds since 1970. Raises ValueError."""
+    """Converts the stamp of a run, "20261120T100000Z-1234", to seconds since 1970. Raises ValueError."""
     text = re.sub(r"-\d+$", "", stamp)
     return datetime.strptime(text, "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc).timestamp()
 
@@ -229,9 +231,9 @@ def find_killed_report(prefix: Path, stamp: str) -> Path | None:
 
 
 def belongs_to_run(report: Path, stamp: str) -> bool:
-    """Whether a report belongs to the run with this stamp.
+    """Whether a report belongs to the run with this stamp. The stamp is the start of the run as text.
 
-    The command line of such a report names the run's JUnit file.
+    The report belongs to the run if its command line names the JUnit file of the run.
     """
     try:
         return f"junit-{stamp}.xml" in str(read_json(report)["session_info"]["cmdline"])
@@ -240,10 +242,10 @@ def belongs_to_run(report: Path, stamp: str) -> bool:
 
 
 def reason_ignored(report: Path, stamp: str) -> tuple[str, bool]:
-    """Returns (why a report is ignored, whether the report is readable). The report was written during the run `stamp`.
+    """Returns (why a report is ignored, whether the report is readable).
 
-    A full disk may cut off a report. Such a report may still contain the command line of the run, and so belong to the
-    run.
+    The report was written during the run with the stamp `stamp`. A full disk may cut off a report. The remaining part
+    may still contain the command line of the run. The report then belongs to the run.
     """
     try:
         ours = f"junit-{stamp}.xml".encode() in read_whole(report, MOST_BYTES)

@@ -3,8 +3,8 @@
 * Each flag of a component has a scope. Only an undisturbed PASS or WARN of the component in the same scope counts
   towards the removal of the flag.
 * A scope without link class is the whole test case. A flag for error counters has this scope.
-* An adapter is flagged if it explains cells that FAIL, or if one of its error counters rose. If the cells do not
-  distinguish the adapter from its device, the device is flagged too.
+* A run flags an adapter if the adapter explains cells that FAIL, or if one of its error counters rose. If the cells do
+  not distinguish the adapter from its device, the device is flagged too.
 * An adapter is clean for a scope if all cells between nodes that use the adapter passed. A measurement of a single node
   does not test its adapters.
 """
@@ -61,7 +61,7 @@ class JudgedClasses(NamedTuple):
 
 
 def result_path(record: Mapping[str, Any], result: Result, variant: str) -> str:
-    """The path of the scopes of a result.
+    """The path in the scopes of a result, such as "device memory, staged".
 
     variant: the variant words of the test. If the user set a size, the words contain the size.
     """

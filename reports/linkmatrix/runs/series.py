@@ -53,7 +53,7 @@ Median = Mapping[str, Any]  # a row with these columns
 class Change(NamedTuple):
     """A change of level between the values `at` - 1 and `at`.
 
-    before, after: medians of the segments before and after it.
+    before, after: medians of the segments before and after the change.
     """
 
     at: int

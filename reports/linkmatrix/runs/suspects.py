@@ -1,7 +1,7 @@
-"""The components and nodes that a run flags, and the scopes for which the run shows them clean.
+"""The components and nodes that a run flags, and the scopes for which the components are clean.
 
 The flags follow from the stored verdicts. A run without stored verdicts, or with another table of references, is judged
-when it is read. The index stores the flags of each report.
+when the run is read. The index stores the flags of each report.
 
 A flag belongs to a component and a scope (see `scopes`). A run flags a device for each of these:
 
@@ -271,7 +271,7 @@ def cell_flags(
 def common_cause_mask(judged: rules.Judged) -> np.ndarray:
     """Whether each cell is intermittent with a common cause, as a mask. Without a common cause, no cell is True.
 
-    The intermittent cells have a common cause if there are too many for a fault of one device or pair.
+    The intermittent cells have a common cause if a fault of one device or pair cannot explain their number.
     """
     has_common_cause = judged.slow is not None and judged.slow.has_common_cause
     return (judged.rules == rules.ORDER["intermittent"]) & has_common_cause

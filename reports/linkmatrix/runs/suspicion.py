@@ -84,7 +84,8 @@ class Suspect:
     def sentence(self, clean_runs: int) -> str:
         """The flag as a sentence. clean_runs: the number of clean runs that remove a flag.
 
-        Such as "gpu3 of n17 is flagged since 2026-11-20 01:50 (in 2 of 9 runs; 1 of 3 clean runs of … NV18 so far): …".
+        Example: "gpu3 of n17 is flagged since 2026-11-20 01:50 (in 2 of 9 runs; 1 of 3 clean runs of … NV18 so far):
+        …".
         """
         name = f"node {self.node}" if self.is_node else f"{self.label} of {self.node}"
         when = self.since[:16].replace("T", " ")

@@ -35,7 +35,7 @@ class Test:
       without a report
     * reason: sentences on why ReFrame failed the test, and on why there is no record
     * phase: the phase in which ReFrame failed the test
-    * reference: the table of references that the partition names; "" if it names none
+    * reference: the table of references that the partition names; "" if the partition names no table
     * variant: the variant words of the name of the table, such as "@all@device"
     * node: the node of the test; "" for any node
     * job_nodes: the nodes of the job, from ReFrame's report
@@ -46,7 +46,7 @@ class Test:
     * attempt: 0 for the first execution; higher if ReFrame repeated the test
     * rerun: whether ReFrame also repeats tests that passed
     * doubts: sentences on why ReFrame's "pass" proves nothing
-    * unmeasured: the reason why the job ended without measuring the test case; "" if it was measured
+    * unmeasured: the reason why the job ended without measuring the test case; "" if the test case was measured
     * began: whether the job began
     * folders: the folders that may contain the record, from the report; () if the test writes no record
     * stored: the stored verdict; None if the test ended before its check stored a verdict
@@ -54,7 +54,8 @@ class Test:
     * out_of_service: whether an administrator has taken the node out of service. The run is then complete without the
       node.
     * nodes_left_out: the nodes of the partition that accept no jobs, with reasons
-    * nodes_missing: whether one of these nodes is down, although no administrator has taken it out of service
+    * nodes_missing: whether a node of `nodes_left_out` is down, although no administrator has taken the node out of
+      service
     * current: whether the report contains the SHA-256 of a stored verdict
     * scheduler: the scheduler of the partition; "local" without a scheduler, "" if unknown
     """

@@ -124,7 +124,7 @@ def reason_json(reason: Reason) -> dict[str, str]:
 
 
 def testcase_entries(record: Mapping[str, Any], evaluation: Evaluation | None) -> list[dict[str, Any]]:
-    """One entry per result: its verdict, its counts and its worst cells."""
+    """Returns one entry of verdict.json per result: its verdict, its number of cells per verdict, its worst cells."""
     matrices = evaluation.matrices if evaluation is not None else ()
     return [
         {

@@ -41,17 +41,17 @@ def nodes_as_text(kind: NodeType, count: int) -> str:
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition or queue of the scheduler, or the nodes of one type in such a partition.
+    """A partition or queue of the scheduler, or only the nodes of one type in a partition of the scheduler.
 
     nodes: {type of nodes: number of nodes}.
     down: the number of nodes that could run no job when the scheduler was queried.
     access: options of every job.
-    layout: options that request slots. Only some schedulers need them.
+    layout: options that request slots. Only some schedulers need these options.
     notes: sentences for the administrator of the site.
     limit: the time limit of a job in minutes; None without a limit.
     most: the maximum number of nodes of a job; 0 without a limit.
     closed: whether no job of the current user can start. A note contains the reason.
-    parent: the scheduler's partition, if this partition contains only its nodes of one type; else "".
+    parent: the name of the scheduler's partition, if this object contains only the nodes of one type; otherwise "".
     only_by_type: whether jobs can select these nodes only by a request of the GPU type.
     """
 
@@ -168,7 +168,10 @@ class Cluster:
     host: str = ""
 
     def gpu_request(self, partition: Partition) -> str:
-        """The option of a job that requests GPUs of a partition. It contains ReFrame's placeholder for the number."""
+        """The option of a job that requests GPUs of a partition.
+
+        The option contains ReFrame's placeholder for the number of GPUs.
+        """
         kind = f"{partition.requested_type}:" if partition.requested_type else ""
         return self.gpu_option.replace("{", f"{kind}{{", 1)
 
@@ -233,5 +236,5 @@ def size_notes(fewest: int, most: int, setting: str) -> tuple[tuple[str, ...], b
 
 
 def shortest_limit(*limits: str) -> float | None:
-    """The shortest of several time limits, in minutes; None if none of the texts contains a limit."""
+    """The shortest of several time limits, in minutes; None if no text contains a limit."""
     return min((found for found in map(minutes, limits) if found is not None), default=None)

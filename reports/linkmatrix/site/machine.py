@@ -241,7 +241,7 @@ def system_file(found: Machine, system: str, partition: str) -> str:
 
 
 def compilers(scheduler: str) -> dict[str, str]:
-    """The C and C++ compilers. On a machine without a scheduler, the variables CC and CXX name them."""
+    """The C and C++ compilers. On a machine without a scheduler, the variables CC and CXX name the compilers."""
     names = {"cc": "gcc", "cxx": "g++"}
     return {
         name: os.environ.get(name.upper(), usual) if scheduler == "local" else usual for name, usual in names.items()

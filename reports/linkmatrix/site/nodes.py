@@ -88,8 +88,8 @@ def option_value(options: Iterable[str], *names: str) -> str:
 def slurm(options: Sequence[str], answer: Answer) -> dict[str, str]:
     """Returns {node: reason} for a job with these options, from sinfo. The reason says why the node accepts no job.
 
-    The reason is "" for a node that accepts jobs. These options select the nodes: the partition (or else the default
-    partition), the reservation, --exclude, a feature, and a GPU type.
+    The reason is "" for a node that accepts jobs. These options select the nodes: the partition (the default partition
+    if no option names a partition), the reservation, --exclude, a feature, and a GPU type.
     """
     wanted = set(option_value(options, "-p", "--partition").split(",")) - {""}
     reservation = option_value(options, "--reservation")
@@ -197,7 +197,7 @@ QUERIES: dict[str, Callable[[Sequence[str], Answer], dict[str, str]]] = {
 
 
 def is_out_of_service(scheduler: str, why: str) -> bool:
-    """Whether an administrator took the node out of service. False if the scheduler itself took the node out of service.
+    """Whether an administrator took the node out of service. False if the scheduler itself removed the node.
 
     why: the node's reason from `availability`.
     """

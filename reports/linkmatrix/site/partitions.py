@@ -21,7 +21,11 @@ from .slurm import slurm
 
 
 class Scheduler(NamedTuple):
-    """A type of scheduler. commands: the programs that query it. ask: the function that reads their output."""
+    """A type of scheduler.
+
+    commands: the programs that query the scheduler.
+    ask: the function that reads the output of these programs.
+    """
 
     commands: tuple[str, ...]
     ask: Callable[[Answer], Cluster]

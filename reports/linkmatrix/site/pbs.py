@@ -27,7 +27,7 @@ def parse_listing(text: str) -> dict[str, dict[str, str]]:
 
 
 def first_number(fields: dict[str, str], names: Iterable[str]) -> int:
-    """The value of the first of the attributes `names` that `fields` contains; 0 if it contains none."""
+    """The value of the first attribute of `names` that `fields` contains; 0 without any of these attributes."""
     return next((number(fields[name]) for name in names if name in fields), 0)
 
 
@@ -78,7 +78,7 @@ def best_queue(queues: list[Partition]) -> Partition:
 def destinations(name: str, queues: Mapping[str, Mapping[str, str]]) -> list[str]:
     """The queues in which the jobs of a queue run.
 
-    For a routing queue, these are its destinations. For another queue, this is the queue itself.
+    The jobs of a routing queue run in its destinations. The jobs of any other queue run in the queue itself.
     """
     fields = queues.get(name, {})
     if not is_routing(fields):

@@ -4,7 +4,7 @@
                  spack.lock    concretised once, which saves later sessions 20 s
                  view/bin      the installed programs
     <root>/opt, <root>/stage   install tree and build stage of all environments, separate from the user's Spack
-    <root>/links               links to build stages, which Spack would write into src
+    <root>/links               links to build stages (otherwise, Spack writes these links into src)
 
 The key is a hash of spack.yaml, of the files that it includes, of the recipe and of Spack's version.
 """
@@ -125,7 +125,7 @@ def peer_specs(features: Collection[str], archs: list[str]) -> list[str]:
 def manifest(specs: list[str], files: list[Path], root: Path, folder: Path) -> str:
     """The text of a spack.yaml for `specs`. Spack builds linkmatrix from this checkout.
 
-    root: the folder of all environments; it contains the install tree. folder: the folder of this environment.
+    root: the folder of all environments and of the install tree. folder: the folder of this environment.
     """
     text: str = yaml.safe_dump(
         {
