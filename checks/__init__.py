@@ -1,1 +1,1 @@
-"""The ReFrame checks. Each module has the checks of one type of link or property, or code that checks share."""
+"""The ReFrame checks. A module contains the checks of one type of link or property, or code that checks share."""

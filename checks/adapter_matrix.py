@@ -1,4 +1,4 @@
-"""The check of each pair of network adapters of several nodes."""
+"""The check of messages between the network adapters of several nodes."""
 
 import re
 from collections import defaultdict
@@ -80,9 +80,9 @@ class adapter_matrix(crossnode_matrix):
         return reasons
 
     def required_bytes(self):
-        """The bytes that the adapter of each rank must move at least: [(sent, received)].
+        """[(bytes sent, bytes received)]: the minimum that the adapter of each rank must have moved.
 
-        The number is the sum over the messages to other nodes, with one message per sample.
+        The minimum is the sum of the messages between nodes, with one message per sample.
         """
         devices = self.record["devices"]
         nodes = {device["label"]: device["node"] for device in devices}

@@ -27,8 +27,8 @@ class Adapters:
     link_layer: "InfiniBand" or "Ethernet".
     width: the lanes of the PCI link.
     speed: GT/s per lane of the PCI link.
-    ratio: the fraction of the line rate that each adapter must reach in perftest, such as 0.95.
-    at_once: the fraction of the sum of the isolated bandwidths that all adapters must reach concurrently.
+    ratio: the required bandwidth of each adapter in perftest, as a fraction of its line rate, such as 0.95.
+    at_once: the required bandwidth of all adapters concurrently, as a fraction of the sum of their isolated bandwidths.
     """
 
     names: tuple[str, ...] = ()
@@ -188,14 +188,14 @@ def leading_number(text):
 
 
 def example(adapters):
-    """An example for extras['adapters'] of a partition, with the number and the rate of the adapters in a record."""
+    """An example of extras['adapters'] of a partition: the number and the line rate of the adapters in a record."""
     ports = [port for port in adapters if has_rdma(port) and port["state"] == "ACTIVE"]
     rates = [rate for port in ports if (rate := line_rate(port["rate"]))]
     return {"number": len(ports) or 8, "rate": max(rates, default=400)}
 
 
 def ratio_faults(record, groups):
-    """Reasons against PASS: adapters reach less than `ratio` or `at_once` of their group.
+    """Reasons against PASS: bandwidths of adapters are below the `ratio` or `at_once` of a group.
 
     groups: a list of `Adapters`.
     """
@@ -209,7 +209,7 @@ def ratio_faults(record, groups):
 
 
 def concurrency_faults(result, group):
-    """The reason against PASS, if the concurrent bandwidth of all adapters is below `at_once` of the group."""
+    """The reason against PASS, if the concurrent bandwidth of all adapters is below the group's `at_once`."""
     share, together = concurrent_share(result), f"{result['testcase']}: all adapters concurrently reach"
     if group.at_once is None:
         return []
@@ -219,7 +219,7 @@ def concurrency_faults(result, group):
 
 
 def line_rate_faults(result, group):
-    """Reasons against PASS: adapters of a group reach less than `ratio` of their line rate."""
+    """Reasons against PASS: bandwidths of adapters are below the group's `ratio`."""
     reasons = []
     for name, (value, rate) in rates_of(result).items():
         line = rate or group.rate

@@ -18,9 +18,9 @@ SCRIPT = "binding.sh"  # the build copies this script next to the programs
 
 @rfm.simple_test
 class rank_binding(OnRanks, session_test):
-    """Starts ranks as the other checks start ranks, and judges the placement of the ranks.
+    """Starts ranks in the same way as the other checks, and judges the placement of the ranks.
 
-    If other tests of the session measure ranks of one node, this test judges the placement of these ranks. The rules:
+    If other tests of the session measure ranks of one node, this test judges these ranks. The rules are:
 
     * Two ranks of a node share no core, unless the partition has extras['shared_cores'].
     * The cores of a rank belong to one NUMA node, unless the partition has extras['spans_numa'].

@@ -108,7 +108,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     @run_after("init")
     def choose_build_host(self):
-        """Sets `build_locally` before ReFrame creates the job. The fixture has one partition in `valid_systems`."""
+        """Sets `build_locally` from the partition's extras, before ReFrame creates the job."""
         by_name = {partition.fullname: partition for partition in runtime().system.partitions}
         local = [by_name[name].extras.get("build_locally", True) for name in self.valid_systems if name in by_name]
         self.build_locally = self.build_locally and all(local)
@@ -120,7 +120,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     @run_before("compile")
     def request_node(self):
-        """Requests the resources that each job of the partition must request, for a build in a job."""
+        """Requests the resources that each job of the partition must request. Only for a build in a job."""
         if self.build_locally:
             return
         self.extra_resources = {**self.extra_resources, "layout": layout_of(1, 1)}
@@ -130,7 +130,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     @run_before("compile")
     def check_modules(self):
-        """Raises BuildError if modules cannot be loaded. The message is one sentence instead of `module`'s output."""
+        """Raises BuildError if the modules of the partition or environment cannot be loaded."""
         try:
             emit_loadenv_commands(self.current_partition.local_env, self.current_environ)
         except EnvironError as error:
@@ -186,7 +186,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
             self.method = "cmake"
 
     def can_use_prebuilt(self):
-        """Whether to use the prebuilt programs: they have all needed features, or this machine lacks a build tool."""
+        """Whether to use the prebuilt programs: they have all needed features, or this machine has no build tools."""
         needed = prebuilt.needed_features(self.features() & set(FEATURES))
         gpus = self.current_partition.select_devices("gpu") if "cuda" in needed else []
         machine, archs = self.current_partition.processor.platform, [gpu.arch for gpu in gpus]
@@ -281,9 +281,9 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         self.postbuild_cmds = [f"{install} {name}" for name in self.programs]
 
     def missing_tool(self):
-        """A sentence about a missing build tool; "" otherwise.
+        """A sentence about a missing build tool; "" if no tool is missing.
 
-        If modules or a compute node may provide the tools, the function checks nothing and returns "".
+        Also "" if modules or a compute node may provide the tools, because these tools cannot be checked here.
         """
         environ, partition = self.current_environ, self.current_partition
         provided = environ.modules or partition.local_env.modules or partition.prepare_cmds

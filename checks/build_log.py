@@ -12,7 +12,7 @@ MOST = 8  # reported lines; the first error usually causes the others
 def causes(texts):
     """The error lines in the output of a failed build: at most MOST distinct lines.
 
-    Without an error line, returns the last lines.
+    If the output contains no error line: its last lines.
     texts: the contents of standard output and standard error.
     """
     lines = [line.strip("> \t") for text in texts for line in text.splitlines() if line.strip()]
@@ -27,8 +27,9 @@ def causes(texts):
 def continuation_lines(line, later):
     """The lines that continue an error line with ":" at its end, such as "failed … for the following reasons:".
 
-    In general, the first later line continues the error line. After "CMake Error at FILE:", up to three lines continue
-    the error line, because CMake names a missing compiler in the second line. Lines of a call stack are left out.
+    * After "CMake Error at FILE:": up to three lines, without lines of a call stack. The second line may name a missing
+      compiler.
+    * After other error lines: one line.
 
     later: all lines after `line`.
     """

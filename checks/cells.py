@@ -18,7 +18,7 @@ def endpoints(record, testcase):
 
 
 def cell_faults(result, rows, columns, parts=(), pairs=ALL_PAIRS):
-    """Reasons against PASS: a result lacks rows, columns, pairs or parts. The judge reports missing values.
+    """Reasons against PASS: a result lacks rows, columns, pairs or parts. Missing values are not among these reasons.
 
     rows, columns: the required labels; None for any labels.
     parts: names of further matrices of the result. A part must contain a number for each measured cell.
@@ -37,13 +37,13 @@ def cell_faults(result, rows, columns, parts=(), pairs=ALL_PAIRS):
 
 
 def result_name(result):
-    """The name of a result for messages: test case and size, such as "device_to_device_memcpy_write_ce of 64 MiB"."""
+    """Test case and size of a result, for messages, such as "device_to_device_memcpy_write_ce of 64 MiB"."""
     bodies = body_count(result)
     return f"{result['testcase']} of {f'{bodies} bodies' if bodies else units.size(result['size_bytes'])}"
 
 
 def axis_faults(name, axis, result, wanted):
-    """The reason against PASS, if an axis of a result has other labels than `wanted`, or another order of labels.
+    """The reason against PASS, if the labels of an axis or their order differ from `wanted`.
 
     axis: "rows" or "columns".
     """
@@ -59,7 +59,7 @@ def axis_faults(name, axis, result, wanted):
 
 
 def measured_pairs(result):
-    """A text about the pairs that a result contains, such as ALL_PAIRS."""
+    """A text that describes the measured pairs of a result, such as ALL_PAIRS."""
     if result.get("triangle"):
         return "one direction of each pair"
     return {"bisection": "pairs between two halves", "matchings": MATCHINGS}.get(result["schedule"]["mode"], ALL_PAIRS)

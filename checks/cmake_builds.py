@@ -1,4 +1,4 @@
-"""CMake builds that reuse a folder of `make build`, or a folder that an earlier session configured."""
+"""CMake builds in an existing folder: a folder of `make build`, or a folder that an earlier session configured."""
 
 import hashlib
 import os
@@ -26,7 +26,7 @@ class BuiltByPreset(CMake):
 class ConfiguredOnce(CMake):
     """A CMake build that configures its folder only if the configuration command has changed since the last session.
 
-    A configuration would check compilers and libraries again. The build detects new files and changed CMake files.
+    This saves the time to check compilers and libraries again. The build itself detects new and changed files.
     """
 
     def emit_build_commands(self, environ):
@@ -62,7 +62,7 @@ def same_tool(path, name):
 def matching_folder(root, source, environ, options):
     """The folder of a preset that was configured with the same sources, compilers and options; None if there is none.
 
-    If the environment has modules, variables or flags, no folder matches, because these may change the programs.
+    Returns None if the environment has modules, variables or flags, because these may change the programs.
     root: the folder that contains the folders of the presets.
     environ: ReFrame's environment.
     options: {name: value} for CMake.
@@ -81,7 +81,7 @@ def matching_folder(root, source, environ, options):
 
 
 def on_path(*tools):
-    """[(file, modification time)] of the tools that PATH finds. After an upgrade of a tool, the result differs."""
+    """[(file, modification time)] of the tools that PATH finds. An upgrade of a tool changes the result."""
     found = [os.path.realpath(path) for path in map(shutil.which, filter(None, tools)) if path]
     return [(path, os.stat(path).st_mtime_ns) for path in found]
 
@@ -105,7 +105,7 @@ def source_hash(source):
 def is_built(folder, content, programs, place=""):
     """Whether a build folder contains the programs, built from sources with the hash `content`.
 
-    The function compares hashes, because file times are wrong after a reinstallation.
+    The function compares hashes, because file times are unreliable after a reinstallation.
     place: the subfolder of the programs.
     """
     try:

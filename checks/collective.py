@@ -61,7 +61,7 @@ class collective_run(measuring_run, special=True):
         return ["--sweep" if ":" in sizes else "--size", sizes]
 
     def requested_sizes(self):
-        """The requested sizes as text: the value of `sizes`, or the default sizes that all ranks can share."""
+        """The requested sizes as text: the value of `sizes`. Default: the sizes that are large enough for all ranks."""
         return self.sizes or sizes_for_ranks(self.usual_sizes, self.num_tasks)
 
     def expected_ranks(self):
@@ -80,7 +80,7 @@ class collective_run(measuring_run, special=True):
         return size_faults(self.testcase, found, wanted, slack=max(PART * self.expected_ranks(), 1) - 1)
 
     def expected_nccl(self):
-        """The (transport, network) that the partition's extras specify for NCCL. None means unspecified."""
+        """(transport, network) of NCCL, from the partition's extras. None means unspecified."""
         extras = self.current_partition.extras
         return extras.get("nccl_transport"), extras.get("nccl_network")
 

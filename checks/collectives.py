@@ -1,4 +1,4 @@
-"""Checks of collectives between GPUs or ranks. Collectives of subsets find the component that slows the others."""
+"""Checks of collectives between GPUs or ranks. Collectives of subsets find the component that slows all others."""
 
 import reframe as rfm
 from reframe.core.builtins import fixture, parameter
@@ -40,7 +40,7 @@ class device_collectives(collective_run):
 class device_collectives_without(device_collectives):
     """Measures NCCL's all-reduce between all GPUs of a node except one.
 
-    Each GPU is left out in turn. If a GPU or a link slows the others, `linkmatrix diagnose` names this GPU or link.
+    Each GPU is left out in turn. `linkmatrix diagnose` then names a GPU or link that slows all others.
     """
 
     testcase = parameter(["all_reduce_perf_without"], loggable=True)
@@ -135,7 +135,7 @@ class SubsetCollectives(rfm.RegressionTestPlugin):
     minimums = {"_without_node": ("nodes", 3), "_without_rail": ("num_tasks_per_node", 3), "_halves": ("num_tasks", 4)}
 
     def prepare(self):
-        """Skips the test if a subset would have only one node or rail, or if half of the ranks would be one rank."""
+        """Skips the test if a subset would have only one node, one rail or one rank."""
         super().prepare()
         name, least = next(need for end, need in self.minimums.items() if self.testcase.endswith(end))
         found = getattr(self, name)

@@ -41,7 +41,7 @@ class CrossNode(rfm.RegressionTestPlugin):
         """Requests nodes and ranks.
 
         wanted: the number of nodes; 0 for all nodes that accept jobs.
-        ranks: the number of ranks per node, if the user has not set the variable `ranks`.
+        ranks: the default number of ranks per node. The user can set the variable `ranks` instead.
         """
         partition = self.current_partition
         self.skip_partition(partition.scheduler.is_local, "runs jobs on this machine, which is one node")
@@ -55,7 +55,7 @@ class CrossNode(rfm.RegressionTestPlugin):
     def count_available_nodes(self):
         """The number of nodes that accept jobs, at most extras['nodes']. Sets `nodes_left_out` and `nodes_missing`.
 
-        Skips the test if the number is unknown, or if only one node of several nodes accepts jobs.
+        Skips the test if the number is unknown, or if fewer than two of several nodes accept jobs.
         """
         partition = self.current_partition
         most, known = partition.extras.get("nodes", 0), nodes.first_node_states(partition)
@@ -115,9 +115,8 @@ class TwoOrAllNodes(CrossNode):
 class crossnode_matrix(TwoOrAllNodes, p2p_matrix_case):
     """Measures one matrix between nodes, or between the ranks of nodes.
 
-    In a matrix of nodes, all ranks of a pair of nodes transfer concurrently. If the row and the column of a node are
-    slow, the node is faulty. If a single pair is slow, the path of the pair is faulty. `linkmatrix diagnose` names the
-    faulty component.
+    In a matrix of nodes, all ranks of a pair of nodes transfer concurrently. A node whose row and column are slow is
+    faulty. If a single pair is slow, its path is faulty. `linkmatrix diagnose` names the faulty component.
     """
 
     testcase = parameter(RANK_TESTCASES, loggable=True)
@@ -249,9 +248,9 @@ class crossnode_sweep(sweep_run):
 class crossnode_matchings(crossnode_matrix):
     """Measures thousands of nodes in minutes. Each node exchanges data with a few random nodes.
 
-    Afterwards, the program measures slow nodes with healthy partners, and confirms the slow nodes after a pause. Single
-    links are not judged, because only a sample of all pairs is measured. Each run measures other pairs, so only
-    performance variables of link classes are published. The name of the table of references ends with ``@matchings``.
+    Afterwards, the program measures slow nodes with healthy partners, and measures slow nodes again after a pause. The
+    test does not judge single links, because the program measures only a random sample of all pairs. The performance
+    variables are therefore summaries of link classes. The name of the table of references ends with ``@matchings``.
     """
 
     testcase = parameter([name for name in RANK_TESTCASES if "_put_" not in name], loggable=True)

@@ -1,7 +1,7 @@
 """Compares a record with the expected configuration of a partition.
 
-Each function whose name ends with `_faults` returns a list of `Reason`. A `Reason` is a verdict with a sentence. If the
-record lacks a property, the list contains a reason too.
+Each function whose name ends with `_faults` returns a list of `Reason`. A `Reason` is a verdict with a sentence. A
+property that is missing in the record is also a reason.
 """
 
 from dataclasses import dataclass
@@ -79,7 +79,7 @@ def gpu_faults(record, expected):
 
 
 def no_pairs_reason(testcase, expected):
-    """Why a node of the expected configuration has no pair of GPUs for a test case; "" if the node has pairs.
+    """The reason why a node of this configuration has no pair of GPUs for a test case; "" if the node has pairs.
 
     The text continues a sentence that begins with the name of the partition.
     """
@@ -93,7 +93,7 @@ def no_pairs_reason(testcase, expected):
 
 
 def run_faults(record, check):
-    """The reason against PASS, if the record belongs to another check than `check`."""
+    """The reason against PASS, if the record belongs to a check other than `check`."""
     if record["asked_by"] in (None, check):
         return []
     return missing(f"the record belongs to the check {record['asked_by']}, not to {check}")
@@ -122,9 +122,9 @@ def rank_faults(record, nodes, ranks):
 
 
 def pairs_faults(record, pairs, ranks):
-    """An INCOMPLETE reason for each test case that did not use `pairs` concurrent pairs of ranks.
+    """INCOMPLETE reasons: test cases did not use `pairs` concurrent pairs of ranks.
 
-    ranks: the number of ranks per node. A result without the field "pairs" used all of these ranks.
+    ranks: the number of ranks per node. A result without the field "pairs" used this number of pairs.
     """
     measured = dict.fromkeys((result["testcase"], result.get("pairs", ranks)) for result in record["results"])
     wrong = [(testcase, number) for testcase, number in measured if number != pairs]
@@ -134,7 +134,7 @@ def pairs_faults(record, pairs, ranks):
 
 
 def version_faults(record, libraries):
-    """INCOMPLETE reasons: MPI has not loaded some of the libraries that the partition specifies.
+    """INCOMPLETE reasons: MPI has not loaded a library that the partition specifies.
 
     libraries: the expected libraries, such as ["GDRCopy"].
     """
@@ -164,7 +164,7 @@ def transport_faults(record, expected):
 def transports_between_nodes(result):
     """[(pair, transport)] of all pairs between nodes.
 
-    If the cells are in a separate file, the result has one entry ("all", transport) per summary of the link class NET.
+    If the cells are in a separate file, the returned list has one item ("all", transport) per summary of the class NET.
     """
     external = ExternalCells.of(result)
     if external is not None:
@@ -181,7 +181,7 @@ def transports_between_nodes(result):
 
 
 def engine_faults(results, engine):
-    """INCOMPLETE reasons: results that another library than `engine` measured. None accepts any library."""
+    """INCOMPLETE reasons: a library other than `engine` measured some results. None accepts any library."""
     others = [one for one in results if engine not in (None, one["engine"])]
     return missing(*(f"{result_name(one)} was measured by {one['engine']}, not by {engine}" for one in others))
 

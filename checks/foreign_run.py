@@ -13,7 +13,7 @@ class foreign_run(p2p_matrix_run, special=True):
     """A test of a foreign program. A script starts the program, and prints its output with a prefix."""
 
     def read_output(self):
-        """Parses the output in `self.text`. Returns (content of the record, sentences about missing output)."""
+        """Parses `self.text`, the output. Returns (content of the record, sentences about missing output)."""
         raise NotImplementedError
 
     def result_faults(self):

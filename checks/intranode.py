@@ -37,7 +37,7 @@ SUITES = {"smoke": SMOKE, "quick": QUICK, "visibility": VISIBILITY}
 
 
 def is_link_limited(testcase):
-    """Whether a link limits the values of a test case. If so, extras['limits'] apply to the test case."""
+    """Whether a link limits the values of a test case, so that extras['limits'] apply."""
     return not has_own_size(testcase) and not testcase.endswith("_peer_off")
 
 
@@ -55,7 +55,7 @@ class intranode_p2p(p2p_matrix_case):
     """Measures one matrix between the GPUs of a node, or between the GPUs and host memory.
 
     On a partition without GPUs, some test cases run between pinned threads. The endpoints are then cpu0, cpu1, and so
-    on, in any number.
+    on. Any number of endpoints is accepted.
     """
 
     testcase = parameter(DEVICE_TESTCASES, loggable=True)
@@ -90,7 +90,7 @@ class intranode_p2p(p2p_matrix_case):
         return [*super().program_opts(), *limit_options(limits)]
 
     def axes(self):
-        """The required labels of rows and columns. None allows any labels, because host memory may have any labels."""
+        """The required labels of rows and columns. None allows any labels, as for host memory."""
         devices = endpoints(self.record, self.testcase)
         labels = {"device": devices, "host": None, "local": ["local"], "all": ["all"]}
         return labels[TESTCASES[self.testcase]["rows"]], labels[TESTCASES[self.testcase]["columns"]]
@@ -100,8 +100,8 @@ class intranode_p2p(p2p_matrix_case):
 class process_p2p(p2p_matrix_case):
     """Measures one matrix between the GPUs of a node, with one process per GPU. Most applications use GPUs in this way.
 
-    The processes share memory by file descriptors or CUDA IPC. The record contains the method. A single process
-    measures the same values, so both methods have the same references.
+    The processes share memory by file descriptors or CUDA IPC, as the record shows. The references are those of
+    `intranode_p2p`, because a single process measures the same values.
     """
 
     testcase = parameter(

@@ -25,7 +25,7 @@ first_answers = {}  # {partition: its first node states}
 
 
 def node_states(partition):
-    """The nodes of a partition: {node: why the node accepts no job now, or ""}; None if the nodes are unknown."""
+    """{node: reason why the node accepts no job now, or ""} of a partition; None if its nodes are unknown."""
     asked, answer = answers.get(partition.fullname, (None, None))
     if asked is None or time.monotonic() - asked > MOST_AGE:
         answer = ask_scheduler(partition)
@@ -34,14 +34,14 @@ def node_states(partition):
 
 
 def first_node_states(partition):
-    """The first result of `node_states` in this process. A session and its tests must use the same number of nodes."""
+    """The first result of `node_states` in this process, so that a session and its tests use the same nodes."""
     if partition.fullname not in first_answers:
         first_answers[partition.fullname] = node_states(partition)
     return first_answers[partition.fullname]
 
 
 def ask_scheduler(partition):
-    """Asks the scheduler about the nodes of a partition. Returns the same as `node_states`.
+    """Asks the scheduler about the nodes of a partition. Returns the result of `node_states`.
 
     Without a scheduler, this machine is the only node of the partition.
     """
@@ -66,8 +66,8 @@ def scheduler_of(partition):
 def requested_nodes():
     """The node names in $LINKMATRIX_NODES. Each name is a parameter value of the check.
 
-    If the list is malformed, the function returns the text as the only name, and the test of this name fails. If the
-    function raised an error instead, ReFrame would skip the check with a warning only.
+    If the list is malformed, the function returns the whole text as the only name. The test of this name then fails.
+    After an exception, ReFrame would only print a warning and skip the check.
     """
     text = os.environ.get(VARIABLE, "").strip()
     if text == nodes.ALL:
@@ -87,8 +87,8 @@ def every_partition():
 def unknown_partitions():
     """The partitions whose nodes are unknown: the scheduler does not answer, or reports no nodes.
 
-    If the job options contain a reservation, an empty list of nodes is a valid answer: the reservation contains no node
-    of the partition.
+    If the job options contain a reservation, an empty list of nodes is valid, because the reservation may contain no
+    node of the partition.
     """
     is_reserved = any(option.startswith("--reservation") for option in job_options(sys.argv[1:]))
     states = [(partition, node_states(partition)) for partition in every_partition()]
@@ -98,11 +98,11 @@ def unknown_partitions():
 def sweeping_partitions(node):
     """The names of the partitions in which a test of this node may run.
 
-    * If several partitions contain the node, one partition is chosen. A partition in which the node accepts jobs is
-      preferred, then a partition with GPUs.
-    * Partitions with unknown nodes are added, unless LINKMATRIX_NODES is `all`.
-    * If no partition is found, all partitions are returned.
-    * For the node name `all`, the partitions with unknown nodes are returned.
+    * If several partitions contain the node, the function chooses one. The first criterion is whether the node accepts
+      jobs in the partition, the second criterion is whether the partition has GPUs.
+    * The function adds partitions with unknown nodes, unless LINKMATRIX_NODES is `all`.
+    * If no partition is found, the result is all partitions.
+    * For the node name `all`, the result is the partitions with unknown nodes.
     """
     every = every_partition()
     if node == nodes.ALL:
@@ -140,7 +140,7 @@ def scheduler_name(node, partition):
 def unavailable_reason(node, partition, ask_again=False):
     """The scheduler's reason why a node accepts no job now; "" if the node accepts jobs.
 
-    ask_again: ask the scheduler, even if a stored answer is recent.
+    ask_again: whether to ask the scheduler even if a stored answer is recent.
     """
     if ask_again:
         answers.pop(partition.fullname, None)

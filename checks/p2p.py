@@ -161,7 +161,7 @@ class p2p_matrix_run(session_test, special=True):
         return ("--short-samples", str(number)) if number and supports else ()
 
     def program_references(self, testcase):
-        """The lines of references for the program; () if an option changes the measurement."""
+        """The lines of references for the program; () if an option changes what the program measures."""
         options = {word.partition("=")[0] for word in (*self.program_opts(), *self.extra_opts)}
         return () if options & tables.OTHERS else self.testcase_references(testcase)
 
@@ -199,7 +199,7 @@ class p2p_matrix_run(session_test, special=True):
     def skip_unsupported(self):
         """Skips the test if the MPI library does not support the test case.
 
-        If the manifest does not leave out the test, the skipped test is INCOMPLETE.
+        The skipped test is INCOMPLETE, unless the manifest leaves out the test.
         """
         reason = "" if self.is_dry_run() else endings.unsupported_reason(self.outputs()[1])
         self.skip_if(bool(reason), reason)
@@ -240,7 +240,7 @@ class p2p_matrix_run(session_test, special=True):
         return reasons + exclusive_faults(self.record, self.expected)
 
     def record_has_result(self):
-        """Whether the record explains how the program ended. If not, the output of the job contains the cause."""
+        """Whether the record explains how the program ended. Otherwise, only the job's output contains the cause."""
         if self.record is None or endings.causes(self.job.state, self.outputs()[1], self.stagedir):
             return False
         if (self.record["error"] or "").startswith(BY_SIGNAL):
@@ -290,9 +290,9 @@ class p2p_matrix_run(session_test, special=True):
     def publish(self):
         """Sets ReFrame's performance variables and their references.
 
-        If `require_reference` is set, ReFrame fails a variable without a reference. The judge has already decided
-        whether references are missing. Variables therefore lack a reference only in a NOT JUDGED test. In other tests,
-        a variable that needs no reference gets a reference without limits.
+        If `require_reference` is set, ReFrame fails a test with a variable that has no reference. Only a NOT JUDGED
+        test should fail for this reason. In other tests, a variable without a reference therefore gets a reference
+        without limits.
         """
         if self.is_dry_run():
             return

@@ -21,8 +21,8 @@ class Route:
 
     options: options of the program.
     environment: environment variables of MPI.
-    extra: a key of the partition's extras. Partitions without this key skip the tests of the route, because their data
-    takes the usual route anyway. "": no partition skips the tests.
+    extra: a key of the partition's extras. If a partition lacks this key, its data takes the usual route anyway, and
+    the tests of the route are skipped. With "", no partition skips the tests.
     """
 
     options: tuple[str, ...] = ()
@@ -82,7 +82,8 @@ class crossnode_device_pairs(crossnode_pairs):
     * ``usual``: MPI's default route. If the partition has extras['gpudirect'] or extras['gdrcopy'], the route must use
       GPUDirect or GDRCopy.
     * ``staged``: through pinned host memory.
-    * ``without_gdrcopy``, ``without_gpudirect``: only on partitions that specify the feature.
+    * ``without_gdrcopy``, ``without_gpudirect``: with GDRCopy or GPUDirect switched off. Only for partitions that
+      specify GDRCopy or GPUDirect.
 
     The name of the table of references ends with ``@device``. For all routes except ``usual``, the name of the route
     follows.

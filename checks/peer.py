@@ -19,10 +19,10 @@ SCRIPT = "peer.sh"  # the build copies this script next to the programs
 class peer_run(foreign_run, special=True):
     """The base class of checks with established benchmarks.
 
-    The program is searched first in the build's folder (`-S build_linkmatrix.peers=yes`), then on PATH with the modules
-    of the environment. If the program is not installed, the test is skipped with a reason. The output is converted to a
-    record, as `linkmatrix import` does. Each check has its own references, because each program defines its values
-    differently.
+    The test searches the program first in the build's folder (`-S build_linkmatrix.peers=yes`), then on PATH with the
+    modules of the environment. If the program is not installed, the test is skipped with a reason. The test converts
+    the output to a record, as `linkmatrix import` does. Each check has separate references, because each program
+    defines its values differently.
     """
 
     #: The time limit of the program in seconds, for all test cases of one process.
@@ -60,7 +60,7 @@ class peer_run(foreign_run, special=True):
         return self.testcase
 
     def command(self):
-        """The program and its options. The session replaces the word TESTCASES by all test cases of the process."""
+        """The program and its options. The session replaces the word TESTCASES by the names of all test cases."""
         raise NotImplementedError
 
     def full_command(self):

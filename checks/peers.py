@@ -1,4 +1,4 @@
-"""Checks with established benchmarks of the same links, if these benchmarks are installed."""
+"""Checks that measure the same links with established benchmarks, if these benchmarks are installed."""
 
 import reframe as rfm
 from reframe.core.builtins import fixture, parameter, variable
@@ -40,7 +40,7 @@ class peer_matrix(peer_run, special=True):
 
 @rfm.simple_test
 class peer_nvbandwidth(peer_matrix):
-    """Measures matrices of a node with nvbandwidth, all test cases in one process.
+    """Measures matrices of a node with nvbandwidth. One process measures all test cases.
 
     nvbandwidth compares the copied data. Since version 0.6, bidirectional values between GPUs are the sum of both
     directions. Bidirectional values between a GPU and host memory are the bandwidth of one direction. The names of
@@ -77,7 +77,7 @@ class peer_nvbandwidth(peer_matrix):
 
 @rfm.simple_test
 class peer_p2p_sample(peer_matrix):
-    """Measures matrices with p2pBandwidthLatencyTest of the CUDA samples, all test cases in one process.
+    """Measures matrices with p2pBandwidthLatencyTest of the CUDA samples. One process measures all test cases.
 
     The cells of the diagonal are copies inside a GPU. The program does not compare the copied data, so the cells are
     NOT JUDGED.
@@ -259,7 +259,7 @@ class peer_osu_pairs(peer_osu_crossnode):
     descr = "messages of every size between pairs of ranks of two nodes, by OSU"
 
     def place(self):
-        """Requests one rank per node and pair, because the program uses all ranks."""
+        """Requests one rank per pair on each of two nodes, because the program uses all ranks."""
         self.pairs = int(self.testcase.split("_")[-2])
         self.place_on_nodes(2, self.default_ranks(self.pairs))
         self.skip_without_ranks(self.pairs)

@@ -23,7 +23,7 @@ class Binding:
     cores: the cores that the rank may use.
     numa: {NUMA node: its cores}.
     visible: the devices that the launcher lets the rank use; None if the launcher hides no device.
-    gpus, nics: {name: NUMA node}, -1 for an unknown NUMA node.
+    gpus, nics: {name: NUMA node}. An unknown NUMA node is -1.
     """
 
     host: str
@@ -93,8 +93,8 @@ def placement_faults(found, ranks, nodes, shared_cores=False, spans_numa=False, 
 
     found: the `Binding` of each rank.
     ranks, nodes: the expected numbers.
-    shared_cores: ranks may share cores.
-    spans_numa: the cores of a rank may belong to several NUMA nodes.
+    shared_cores: whether ranks may share cores.
+    spans_numa: whether the cores of a rank may belong to several NUMA nodes.
     devices: the number of GPUs per node. If a node has more ranks than GPUs, ranks may share a GPU.
     """
     faults = []
@@ -122,7 +122,7 @@ def placement_faults(found, ranks, nodes, shared_cores=False, spans_numa=False, 
 
 
 def crowded_faults(record):
-    """INCOMPLETE reasons: several ranks are bound to a set of cores that has fewer cores than ranks."""
+    """INCOMPLETE reasons: more ranks than cores are bound to one set of cores."""
     uses = [
         use
         for part in (record, *record["results"])

@@ -27,7 +27,7 @@ SCRIPT = "adapter_pairs.sh"  # the build copies this script next to the programs
 
 
 def adapter_groups(partition):
-    """The groups of adapters that a partition specifies, as `Adapters`. Raises ReframeError for malformed extras."""
+    """The groups of adapters in a partition: a list of `Adapters`. Raises ReframeError for malformed extras."""
     try:
         return specified(partition.extras)
     except MalformedExtrasError as error:
@@ -124,7 +124,7 @@ class rdma_perftest(foreign_run, CrossNode):
         return (program, "-F", *(() if self.is_latency() else measured), *self.perftest_opts)
 
     def steps(self):
-        """The steps that the program must measure, such as ["alone", "at-once"]. The last step is the test case."""
+        """The steps to measure, such as ["alone", "at-once"]. The test case has the values of the last step."""
         return ["alone", "at-once"] if self.testcase.endswith(CONCURRENT) else ["alone"]
 
     def read_output(self):

@@ -1,4 +1,4 @@
-"""The classes of fixtures, for ReFrame's `--restore-session`. ReFrame imports this file without its package."""
+"""The classes of the fixtures, for ReFrame's `--restore-session`, which imports this file without its package."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from reframe.utility import import_module_from_file
 
 
 def module(name):
-    """Imports a module of this package. The imports inside the module then work."""
+    """Imports a module of this package as part of its package, so that relative imports in the module work."""
     return import_module_from_file(str(Path(__file__).resolve().with_name(f"{name}.py")), load_parents=True)
 
 

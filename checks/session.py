@@ -32,7 +32,7 @@ class nodes_session(Session):
     build = fixture(build_linkmatrix, scope="environment")
 
     def can_measure(self, request, first):
-        """Whether the launcher can start the ranks of `request` in a job for the request `first`.
+        """Whether the launcher can start the ranks of `request` in the job that was requested for `first`.
 
         srun has an option for the number of ranks per node. Other launchers need the placeholder RANKS_PER_NODE in the
         partition's `rank_options`.

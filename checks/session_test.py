@@ -20,7 +20,7 @@ from .expect import ExpectedConfiguration
 
 
 def scale_tag(extent, nodes):
-    """The tag for the number of nodes of a test, such as "2_nodes"; "all_nodes" if the partition sets the number.
+    """The tag for the number of nodes of a test, such as "2_nodes". "all_nodes" if the partition determines the number.
 
     extent: "two" or "all"; "" for a test without this parameter.
     nodes: the requested number of nodes; 0 for the default.
@@ -61,9 +61,9 @@ class session_test(Member, special=True):
 
     @run_after("init", always_last=True)
     def complete(self):
-        """Adds the tag for the number of nodes. Sets `valid_prog_environs` to the features in `valid_systems`.
+        """Adds the tag for the number of nodes. Sets `valid_prog_environs` to the needed features.
 
-        This hook is the last hook after `init`, because other hooks change systems and tags.
+        This hook runs after all other hooks of `init`, because other hooks change systems and tags.
         """
         self.tags = {*self.tags, scale_tag(getattr(self, "extent", ""), getattr(self, "nodes", 1))}
         if not hasattr(self, "valid_prog_environs"):
@@ -99,7 +99,7 @@ class session_test(Member, special=True):
         """Skips the test if `condition` is true, because the partition cannot run the test.
 
         why: the reason. The text continues a sentence that begins with the name of the partition.
-        too_small: the partition has fewer GPUs, ranks or nodes than the test needs.
+        too_small: whether the partition has fewer GPUs, ranks or nodes than the test needs.
         """
         self.too_small = self.too_small or bool(condition and too_small)
         self.skip_if(bool(condition), f"{self.current_partition.fullname} {why}")
@@ -128,12 +128,12 @@ class session_test(Member, special=True):
     def conclude(self, reasons, record=None, references=None):
         """Judges the test and stores the verdict. Raises SanityError for FAIL, DISTURBED and INCOMPLETE.
 
-        If values outside their tolerances are the only cause of a FAIL, the method raises no error. ReFrame then fails
-        the test in its performance stage.
+        The method raises no error if the only cause of a FAIL is values outside their tolerances. ReFrame fails such a
+        test in its performance stage.
 
         reasons: the reasons against PASS that this check found, as `Reason`.
         record: the validated record; None if the test has no record.
-        references: None if the test has no references.
+        references: the references of the test; None if the test has no references.
         """
         check = CheckFacts(
             getattr(self, "testcase", ""), tuple(reasons), tuple(getattr(self, "tolerated_counters", ())), self.measures

@@ -28,10 +28,10 @@ def is_built(folder, programs, place=""):
 
 
 def remove_mark(folder, programs):
-    """Removes the file that marks a build folder as built, so that the file is missing after a failed build.
+    """Removes the file that marks a build folder as built. A failed build therefore leaves no mark.
 
-    Returns (file, content). The caller writes the file after the build. The content is the hash of the sources, and the
-    names of the programs.
+    Returns (file, content), with which the caller marks the folder after the build. The content is the hash of the
+    sources, and the names of the programs.
     """
     file = folder / cmake_builds.MARK
     file.unlink(missing_ok=True)
@@ -91,7 +91,7 @@ def copy_commands(folder, programs):
 def is_unchanged(folder, programs):
     """Whether no program is newer than the file that marks the folder as built.
 
-    `make build` changes only the programs, not this file.
+    `make build` changes the programs, but does not update this file.
     """
     try:
         mark = (folder / cmake_builds.MARK).stat().st_mtime

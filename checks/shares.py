@@ -18,7 +18,7 @@ class Share(NamedTuple):
     part: the part of a result that contains the shares.
     meaning: the text after the number, such as "of the line rate".
     cases: the test cases whose results contain the share.
-    most: the largest plausible share in percent. A larger share is INCOMPLETE.
+    most: the largest possible share in percent. A test with a larger share is INCOMPLETE.
     """
 
     extra: str
@@ -40,7 +40,7 @@ def column_shares(result, share):
 
 
 def share_faults(share, extras, testcase, results):
-    """Reasons against PASS: the largest size has smaller shares than the partition's extras require."""
+    """Reasons against PASS: shares of the largest size are smaller than the partition's extras require."""
     if share is None:
         return []
     expected = extras.get(share.extra, {})
@@ -63,8 +63,8 @@ def share_faults(share, extras, testcase, results):
 def shortfall_faults(result, name, found, expected, meaning):
     """The reason against PASS, if the share `found` is below the share `expected`. Both are in percent.
 
-    name: what has the share. The reason begins with this text.
-    meaning: the words after the percentage.
+    name: result and column that have the share, such as "all_reduce_perf of 1 GiB, in-place:".
+    meaning: the words after the percentage, such as "of the line rate".
     """
     specified = f"the partition specifies {expected:g} %"
     if found is None:

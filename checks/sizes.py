@@ -37,8 +37,9 @@ def sizes_for_ranks(text, ranks):
 
 
 def size_faults(name, found, wanted, unit="bytes", slack=0):
-    """The reason against PASS, if the sizes `found` differ from the sizes `wanted`, or have another order.
+    """The reason against PASS, if the sizes `found` or their order differ from the sizes `wanted`.
 
+    name: the name of the test case.
     slack: the number of bytes by which a program may round a size down.
     """
 

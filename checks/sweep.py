@@ -29,7 +29,7 @@ class node_sweep(p2p_matrix_run, special=True):
     no job, the test is skipped with the scheduler's reason. If a node belongs to several partitions, the node is
     measured once.
 
-    The references are the references of ``intranode_p2p``. The message of a failed test names test cases and pairs. The
+    The test uses the references of ``intranode_p2p``. The message of a failed test names test cases and pairs. The
     test has no performance variables, because the variables of a thousand nodes would make ReFrame's report larger than
     all records. The record contains all cells.
     """
@@ -87,7 +87,7 @@ class node_sweep(p2p_matrix_run, special=True):
         return ["--backend", "cuda" if self.on_gpus else "host", *limit_options(limits)]
 
     def job_requests(self):
-        """One request per test case. One process fulfils all requests."""
+        """One request per test case. A single process measures the test cases of all requests."""
         return [
             replace(
                 self.job_request(),

@@ -16,6 +16,6 @@ def has_own_size(testcase):
 
 
 def part_names(testcase, on_gpus=False):
-    """The names of the further matrices ("parts") that each result of a test case must contain."""
+    """The names of the additional matrices ("parts") that each result of a test case must contain."""
     tables = TESTCASES[testcase]["tables"] if testcase in TESTCASES else []
     return [name for name in tables if on_gpus or name != "enqueue"]  # only GPUs have a queue

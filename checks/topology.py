@@ -13,8 +13,8 @@ from .p2p import p2p_matrix_run
 class gpu_topology(p2p_matrix_run):
     """Reads the topology of a node's GPUs, and compares the topology with the partition's specification.
 
-    This test measures nothing, so the test is a quick first test of a suspect node. If other tests of the job measure
-    the GPUs, this test reads the topology from the process of these tests. The specification has these parts:
+    This test measures nothing, and is therefore a quick first test of a suspect node. If other tests of the job measure
+    the GPUs, this test uses the topology from their process. The specification has these parts:
 
     * the number and the model of the GPUs, in `config/topology/<system>-<partition>/devices.json`
     * ``link_class``, ``peer_access`` and ``hops`` of all pairs of GPUs, in the partition's extras

@@ -22,7 +22,7 @@ class Figure(NamedTuple):
     """A performance variable.
 
     limited: whether ReFrame compares the value with the limit of the reference.
-    cells: the number of FAIL cells that the variable represents, if the value is worse than the limit.
+    cells: the number of cells that are FAIL if the value is worse than the limit.
     """
 
     value: float
@@ -33,7 +33,7 @@ class Figure(NamedTuple):
 
     @property
     def outside(self):
-        """Whether the value is worse than its limit. If so, ReFrame fails the test."""
+        """Whether the value is worse than its limit, so that ReFrame fails the test."""
         if not self.limited or self.reference is None:
             return False
         is_latency = self.unit == LATENCY
@@ -43,7 +43,7 @@ class Figure(NamedTuple):
     def tolerances(self):
         """The reference in ReFrame's format: (value, lower tolerance, upper tolerance, unit).
 
-        If the reference has a valid waiver, the result is wrapped in `xfail`. Without a reference, the tolerances are
+        If the reference has a valid waiver, the tuple is wrapped in `xfail`. Without a reference, the tolerances are
         None, and ReFrame compares nothing.
         """
         if self.reference is None:
@@ -58,8 +58,8 @@ class Figure(NamedTuple):
 def cell_figure(cell, unit):
     """The performance variable of a judged cell.
 
-    If the value is worse than its limit, but the cell is not FAIL, the variable has no limit. ReFrame then does not
-    fail.
+    If the cell is not FAIL although its value is worse than the limit, the variable has no limit. ReFrame then does not
+    fail the test.
     """
     figure = Figure(cell.value, unit, cell.reference, limited=cell.reference is not None)
     return figure if not figure.outside or cell.verdict is Verdict.FAIL else figure._replace(limited=False)

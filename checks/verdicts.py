@@ -39,9 +39,9 @@ def copy_record(stage, folder):
 
 
 def is_reference_failure(found, record, figures):
-    """Whether cells outside their tolerances are the only cause of a FAIL, and `figures` contain all of these cells.
+    """Whether ReFrame will fail the test in its performance stage, because of cells outside their tolerances.
 
-    ReFrame then fails the test in its performance stage.
+    True if these cells are the only cause of the FAIL, and the performance variables `figures` contain all of them.
     figures: {name: `Figure`}.
     """
     other_reasons = [*found.reasons, *found.facts]
@@ -52,10 +52,9 @@ def is_reference_failure(found, record, figures):
 
 
 def message(found, record):
-    """The text of ReFrame's error: the verdict, then the reasons, worst first.
+    """The text of ReFrame's error: the verdict, then the reasons, the worst first.
 
-    For FAIL, reasons of cells come before other reasons of the same verdict. For other verdicts, reasons of cells come
-    last.
+    Among reasons with the same verdict, reasons of cells come first for FAIL, and last for other verdicts.
     """
     of_test = [(one.verdict, one.sentence) for one in (*found.facts, *found.reasons)]
     results = record["results"] if record is not None and found.evaluation is not None else ()

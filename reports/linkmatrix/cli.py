@@ -107,8 +107,8 @@ DEBUG, DEBUG_HELP = "--debug", "print a traceback if the program ends with an un
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command line, and returns an exit code of EXIT_HELP.
 
-    arguments: the words after `linkmatrix`. By default, the words come from the command line of this process.
-    The process must then end after the call, because signals are ignored afterwards.
+    arguments: the words after `linkmatrix`. The default is the command line of this process. After a call with the
+    default, the process ignores SIGTERM and SIGINT, and must end.
     """
     is_last, arguments = arguments is None, sys.argv[1:] if arguments is None else arguments
     if sys.stdout is None:
@@ -127,7 +127,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def flush_output(code: Any) -> int:
-    """Flushes standard output. Returns 0. If the output cannot be written, prints an error and returns CANNOT.
+    """Flushes standard output. Returns 0, or CANNOT if the output cannot be written. Prints an error for CANNOT.
 
     code: the exit code of the command.
     """
@@ -153,7 +153,7 @@ class Interruption(KeyboardInterrupt):
 def handle_signals(is_last: bool = False) -> Iterator[None]:
     """A context in which SIGTERM and SIGINT raise Interruption, so that the command can end with a message.
 
-    is_last: after the context, the process ignores both signals, so that no signal changes its exit code.
+    is_last: whether the process ignores both signals after the context, so that no signal changes its exit code.
     """
 
     def interrupt(number: int, _: Any) -> None:
@@ -181,10 +181,10 @@ def handle_signals(is_last: bool = False) -> Iterator[None]:
 
 
 def resend_signal(number: int) -> None:
-    """Sends a signal again after RESEND_SECONDS.
+    """Sends a signal to this process again, after RESEND_SECONDS.
 
-    If a signal raises an exception in a callback, for example during an import, Python drops the exception. Without a
-    second signal, the command would continue.
+    Python drops an exception that a signal raises in a callback, for example during an import. The command would
+    continue without a second signal.
     """
     time.sleep(RESEND_SECONDS)
     _thread.interrupt_main(number)
@@ -236,9 +236,9 @@ def require_address_space() -> None:
 
 
 def refuse_unusable(arguments: list[str]) -> None:
-    """Raises BadInput for a character that the command line of another program cannot contain, and for `--option=--`.
+    """Raises BadInput for `--option=--`, and for a character that no command line can contain, such as a zero byte.
 
-    The value of `--option=--` is an empty list in some versions of argparse.
+    Some versions of argparse read the value of `--option=--` as an empty list.
     """
     for argument in own_arguments(arguments):
         if argument.startswith("-") and argument.endswith("=--"):
@@ -265,7 +265,7 @@ def without_debug(arguments: list[str]) -> list[str]:
 
 
 def unexpected_error(error: Exception, arguments: list[str]) -> int:
-    """Prints a defect of linkmatrix. Returns CANNOT, because exit code 1 would mean a FAIL of the machine."""
+    """Prints an error that is a defect of linkmatrix. Returns CANNOT, because exit code 1 would mean FAIL."""
     if DEBUG in arguments:
         traceback.print_exception(error)
     description = f"{type(error).__name__} {error}".strip()[:200]
@@ -275,7 +275,7 @@ def unexpected_error(error: Exception, arguments: list[str]) -> int:
 def os_error_sentence(error: OSError) -> str:
     """A sentence with the name of the file that cannot be read or written, and the reason.
 
-    If the error names no file, the sentence may name standard output.
+    If the error contains no file name and standard output cannot be written, the sentence names standard output.
     """
     if error.filename:
         return f"{error.filename}: {error.strerror}"
@@ -288,13 +288,13 @@ def os_error_sentence(error: OSError) -> str:
 
 
 def handle_ended_reader() -> int:
-    """Handles the end of the reader of a pipe, such as `head`. Prints no message, and returns CANNOT."""
+    """Drops further output after the reader of a pipe, such as `head`, has ended. Returns CANNOT without a message."""
     drop_output()
     return CANNOT
 
 
 def drop_output() -> None:
-    """Sends all further output to /dev/null. Otherwise, Python's flush at exit would fail."""
+    """Sends all further output to /dev/null, so that Python's flush at exit does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -325,7 +325,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def parser(name: str) -> argparse.ArgumentParser:
-    """The parser of the command line. Only the subcommand `name` has options, because no other module is imported."""
+    """The parser of the command line. Imports only the module of subcommand `name`, so only `name` has options."""
     top = Parser(
         prog="linkmatrix",
         description="Measures the links of GPU nodes and clusters, and explains the results.",

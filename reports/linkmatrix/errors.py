@@ -34,15 +34,15 @@ class Held(Exception):  # noqa: N818
 
 
 def clean(text: str) -> str:
-    """The text as one line. A blank replaces UNPRINTABLE characters."""
+    """The text as one line. A blank replaces each of the UNPRINTABLE characters."""
     return UNPRINTABLE.sub(" ", text)
 
 
 def say(*lines: object, to: TextIO | None = None, flush: bool = False) -> None:
-    """Prints each of `lines` as one clean line. Names of programs in commands become complete paths if needed.
+    """Prints each of `lines` as one clean line. Completes the names of programs in commands; see `runnable`.
 
     All commands print with this function or with `show.screen`.
-    to: by default standard output.
+    to: the stream; by default standard output.
     """
     from .invocation import runnable
 
@@ -54,5 +54,5 @@ def say(*lines: object, to: TextIO | None = None, flush: bool = False) -> None:
 
 
 def to_ascii(text: str) -> str:
-    """The text in ASCII. If a character has no replacement, a question mark replaces the character."""
+    """The text in ASCII. A question mark replaces each character without a similar ASCII character."""
     return text.translate(ASCII).encode("ascii", "replace").decode()

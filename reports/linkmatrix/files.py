@@ -25,7 +25,7 @@ PATIENCE = 60.0  # seconds to wait for another writer; writing takes less than a
 def regular(path: Path) -> os.stat_result:
     """The status of a regular file. Raises BadInput for a missing file and for other types of files.
 
-    For example, reading a pipe might never end.
+    Other types are refused because, for example, reading a pipe might never end.
     """
     try:
         status = path.stat()
@@ -76,7 +76,7 @@ def refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def read_json(path: Path, remedy: str = "") -> Any:
     """The content of a JSON file. Raises BadInput.
 
-    Half of a surrogate pair is replaced by a question mark, because UTF-8 cannot encode the half.
+    A question mark replaces an unpaired UTF-16 surrogate, because UTF-8 cannot encode the surrogate.
     remedy: the end of the error message about invalid JSON.
     """
     content = read_whole(path, MOST_BYTES)
@@ -94,7 +94,7 @@ def write_whole(path: Path, content: bytes, lasting: bool = True) -> None:
 
     The permissions stay the same. If the path is a link, the target of the link gets the content. The function writes
     directly into a device or pipe, such as /dev/stdout.
-    lasting: wait until the disk has stored the content. Copies of existing files need no wait.
+    lasting: whether to wait until the disk has stored the content. A copy of an existing file needs no wait.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -122,9 +122,9 @@ def open_without_wait(place: Path) -> int:
 
 
 def folder_for(path: Path, option: str = "--out") -> Path:
-    """Creates the folder that an option names, if the folder is missing. Raises OSError.
+    """Creates the folder `path` if it is missing, and returns `path`. Raises OSError.
 
-    Raises BadInput if the path is not a folder.
+    Raises BadInput if the path is not a folder. option: the option with this path, for the error message.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -143,11 +143,11 @@ def write_new(path: Path, content: bytes) -> None:
 
 
 def link_target(path: Path) -> Path:
-    """The path after all links are followed. Raises OSError.
+    """The path without symbolic links: all links are followed. Raises OSError.
 
-    In a folder that all users can write, such as /tmp, links of other users are refused. Another user could create a
-    link with a predictable name that leads to a file of this user. The kernel may not prevent this
-    (fs.protected_symlinks).
+    Refuses links of other users in a folder that all users can write, such as /tmp. Otherwise, another user could
+    create a link with a predictable name that leads to a file of this user. Linux prevents this attack only with
+    fs.protected_symlinks.
     """
     try:
         place = path.resolve()
@@ -168,7 +168,7 @@ def owner_of(link: Path) -> int:
 
 
 def links_in(path: Path) -> Iterator[Path]:
-    """All links in a path, including links in the targets of links. The links must not form a circle."""
+    """Yields the symbolic links in a path and in the targets of links. The links must not form a circle."""
     for step in [path, *path.parents]:
         if step.is_symlink():
             yield step
@@ -181,7 +181,7 @@ def replace(
     """Writes a temporary file, and moves the temporary file to `place`. Raises OSError.
 
     mode: the permissions; None for the permissions of a new file.
-    lasting: wait until the disk has stored the content.
+    lasting: whether to wait until the disk has stored the content.
     put: the function that moves the temporary file; by default os.replace.
     """
     # a random name, because hosts that share a file system may have the same process numbers

@@ -57,7 +57,7 @@ def linkmatrix_command() -> str:
 def program_command(name: str) -> str:
     """The word that calls a program in the user's shell.
 
-    The result is the name of the program if it is on PATH, or if it is not installed. Otherwise the result is its path.
+    The result is the path of the program if it is installed outside PATH. Otherwise the result is its name.
     """
     if shutil.which(name):
         return name
@@ -67,9 +67,9 @@ def program_command(name: str) -> str:
 
 
 def built_programs(name: str) -> list[Path]:
-    """The paths of a program in the folders of builds, newest last.
+    """The paths of a program in the build folders, the newest last.
 
-    If the program is not built, the result is the path in a platform wheel.
+    If no build folder contains the program, the result is its path in a platform wheel.
     """
     build = Path(os.environ.get("LINKMATRIX_BUILD") or ".build")
     built = sorted(build.glob(f"*/{name}"), key=lambda path: path.stat().st_mtime)
@@ -83,7 +83,7 @@ def relative(path: Path) -> str:
 
 
 def runnable(text: str) -> str:
-    """The text, with complete names of programs in its commands. A name that is already complete stays the same."""
+    """The text, with the words of `program_command` in place of program names in its commands. Complete paths stay."""
 
     def replaced(found: re.Match[str]) -> str:
         if found[0] != NAME:
@@ -97,7 +97,7 @@ def runnable(text: str) -> str:
 
 
 def has_slurm() -> bool:
-    """Whether this machine belongs to a Slurm cluster. Such a machine has srun and a configuration of Slurm."""
+    """Whether this machine belongs to a Slurm cluster: srun and a configuration of Slurm exist."""
     srun = shutil.which("srun")
     if srun is None or os.environ.get("SLURM_CONF"):
         return srun is not None

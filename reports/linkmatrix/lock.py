@@ -1,4 +1,4 @@
-"""Locks: one run per system and partition, and one writer per file. The file of a lock names the process that holds it.
+"""Locks: one run per system and partition, and one writer per file. The file of a lock describes the locking process.
 
 A lock is a hard link, because the creation of a link is atomic on network file systems too. The lock of a dead process
 on this host is removed, even if a new process has the same process ID. A process on another host cannot be checked, so
@@ -51,7 +51,7 @@ def born(pid: int) -> str:
 def held(path: Path, patience: float = 0.0) -> Iterator[str]:
     """A context that holds a lock. Raises Held if another process holds the lock.
 
-    If the lock of a dead process was removed, yields a note, otherwise "".
+    Yields a note if the context removed the lock of a dead process; "" otherwise.
     patience: seconds to wait for another process.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ def held(path: Path, patience: float = 0.0) -> Iterator[str]:
 def write_holder(own: Path, lock: Path) -> None:
     """Writes the description of this process into `own`, the file that becomes the lock.
 
-    If the disk is full, raises OSError with the file name `lock`, because the error itself contains no file name.
+    Raises OSError with the file name `lock`, for example if the disk is full.
     """
     try:
         own.write_text(json.dumps(holder()), encoding="utf-8")
@@ -81,7 +81,7 @@ def write_holder(own: Path, lock: Path) -> None:
 
 
 def acquire(path: Path, own: Path, until: float) -> str:
-    """Creates the lock at `path` as a link to `own`. Returns the note for `held`. Raises Held.
+    """Creates the lock at `path` as a hard link to `own`. Returns the note that `held` yields. Raises Held.
 
     until: the end of the wait, as time.monotonic().
     """

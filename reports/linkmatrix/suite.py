@@ -38,7 +38,7 @@ def supported_folder(folder: Path) -> Path:
 
 
 def settings(site: Path) -> ModuleType:
-    """Loads the shipped config/settings.py for a site.
+    """Loads the file config/settings.py of this suite, with the configuration of a site.
 
     site: the folder `config` of the site.
     """

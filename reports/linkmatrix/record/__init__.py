@@ -1,1 +1,1 @@
-"""Records: the JSON files that the programs write, with the results of one run. Modules here read and check records."""
+"""Reads and checks records. A record is the JSON file with the results of one program run."""

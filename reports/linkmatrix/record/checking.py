@@ -51,7 +51,7 @@ def check_cells(result: Mapping[str, Any], block: Any, first: int = 0) -> None:
 
 
 def none_for_nan(number: float) -> float | None:
-    """Returns the number; None for NaN, because JSON has no NaN."""
+    """The number. None instead of NaN, because JSON has no NaN."""
     return None if np.isnan(number) else float(number)
 
 
@@ -60,7 +60,7 @@ def not_scheduled(result: Mapping[str, Any], block: Any, first: int) -> np.ndarr
 
     * bisection: the cells inside each half
     * matchings: the cells that are in none of the matchings
-    * other schedules: the diagonal, unless local copies are requested; in a triangle, also the lower half
+    * other schedules: the diagonal (except with local copies), and the lower half if the matrix is a triangle
     """
     if result["schedule"]["mode"] == "bisection":
         return ~block.applies
@@ -82,14 +82,14 @@ def not_scheduled(result: Mapping[str, Any], block: Any, first: int) -> np.ndarr
 
 
 def has_matchings(result: Mapping[str, Any]) -> bool:
-    """Whether the schedule measures only the cells of some matchings."""
+    """Whether the schedule of a result measures only the cells of some matchings."""
     return result["schedule"]["mode"] == "matchings"
 
 
 def matching_mask(result: Mapping[str, Any], first: int, shape: tuple[int, int]) -> np.ndarray:
     """The mask of the cells that are in a matching, for some rows of a matrix.
 
-    first: the index of the first of these rows. shape: (rows, columns) of the mask.
+    first: the index of the mask's first row in the whole matrix. shape: (rows, columns) of the mask.
     """
     found = np.zeros(shape, dtype=bool)
     for rows, columns in matching_cells(result):
@@ -151,7 +151,7 @@ def check_slow(name: str, labels: Sequence[str], matchings: Mapping[str, Any]) -
 
 
 def check_groups(name: str, endpoints: int, matchings: Mapping[str, Any]) -> None:
-    """Raises BadInput if the numbers of endpoints and groups differ, or if a crossing names an unknown group."""
+    """Raises BadInput unless each endpoint has a group, and each crossing connects two different known groups."""
     if ("groups" in matchings) != ("crossings" in matchings):
         raise BadInput(f"{name}.matchings: groups or crossings are missing: both are needed")
     if "groups" not in matchings:
@@ -165,10 +165,7 @@ def check_groups(name: str, endpoints: int, matchings: Mapping[str, Any]) -> Non
 
 
 def check_times(result: Mapping[str, Any]) -> None:
-    """Raises BadInput for a cell that ended before it began.
-
-    Also raises BadInput if the number of a cell's listed samples differs from its count.
-    """
+    """Raises BadInput for a cell that ended before it began, or whose list of samples contradicts its sample count."""
     name, rows, columns = result["testcase"], result["rows"], result["columns"]
     if result["began"] is not None and result["ended"] is not None:
         began, ended = (grids.numbers(result[key]) for key in ("began", "ended"))
@@ -186,7 +183,7 @@ def check_times(result: Mapping[str, Any]) -> None:
 
 
 def check_short_samples(result: Mapping[str, Any]) -> None:
-    """Raises BadInput for short samples with a wrong shape or order of passes, and for counts that contradict them."""
+    """Raises BadInput if short samples have a wrong shape, have passes in a wrong order, or contradict their counts."""
     short = result.get("short_samples")
     if short is None:
         return
@@ -213,7 +210,7 @@ def check_short_samples(result: Mapping[str, Any]) -> None:
 
 
 def check_coverage(result: Mapping[str, Any]) -> None:
-    """Raises BadInput if the numbers of verified samples contradict each other, or contradict the statuses."""
+    """Raises BadInput if the numbers of verified samples contradict each other or the statuses of cells."""
     coverage, name = result.get("coverage"), f"{result['testcase']}.coverage"
     if coverage is None:
         return
@@ -230,7 +227,7 @@ def check_coverage(result: Mapping[str, Any]) -> None:
 
 
 def check_totals(result: Mapping[str, Any], statuses: Mapping[str, int]) -> None:
-    """Raises BadInput if the field `complete` or `verified` contradicts the statuses.
+    """Raises BadInput if the field `complete` or `verified` contradicts the statuses of the cells.
 
     statuses: {status: number of cells}.
     """

@@ -1,10 +1,12 @@
 """Cells in a numpy file next to the record, for matrices that are too large for JSON.
 
-The file is read in blocks of rows. The file is not memory-mapped, for two reasons. Mapped pages count as memory of this
-process. If another process truncates a mapped file, the operating system ends this process.
+The file is read in blocks of rows. The file is not memory-mapped, for two reasons:
 
-The record contains a summary: the number of cells per status, and the minimum, median and maximum per link class. If
-the file differs from the summary, the file belongs to another run and is refused.
+* Mapped pages count as memory of this process.
+* If another process truncates a mapped file, the operating system ends this process.
+
+The record contains a summary: the number of cells per status, and the minimum, median and maximum per link class. A
+file that differs from the summary belongs to another run and is refused.
 """
 
 from __future__ import annotations
@@ -31,13 +33,13 @@ ROUNDING = 1e-6  # relative error of a 32-bit number in the file
 
 @dataclass(frozen=True)
 class ExternalCells:
-    """The record's summary of a result whose cells are in a file. result: the entry of the record's `results`."""
+    """The summary of cells that are in a file. result: the entry of the record's `results` with the summary."""
 
     result: Mapping[str, Any]
 
     @classmethod
     def of(cls, result: Mapping[str, Any]) -> ExternalCells | None:
-        """The summary in an entry of a record's `results`; None if the entry itself contains the cells."""
+        """The summary in an entry of a record's `results`; None if the entry contains the cells."""
         return cls(result) if "cells" in result else None
 
     @property
@@ -135,8 +137,8 @@ class CellFile:
     """The file with the cells of a result: endpoints × endpoints.
 
     * node: the index of the node of each endpoint
-    * last: the file and the block of rows that were read last. All files share this cache, because one block per file
-      would need half a gigabyte for 30 files.
+    * last: (file, slice, rows) of the last read operation. All files share this cache, because a cache per file would
+      need too much memory: half a gigabyte for 30 files.
     """
 
     last: ClassVar[tuple[CellFile, slice, np.ndarray] | None] = None
@@ -165,7 +167,7 @@ class CellFile:
         return start
 
     def rows(self, at: slice) -> np.ndarray:
-        """The cells of some rows: an array of CELL, rows × columns. Raises BadInput if the file is unreadable."""
+        """The cells of the rows `at`: an array of CELL, rows × columns. Raises BadInput if the file is unreadable."""
         if (last := CellFile.last) is not None and last[0] is self and last[1] == at:
             return last[2]
         CellFile.last = last = None  # free its memory first
@@ -183,13 +185,13 @@ class CellFile:
         return found
 
     def known(self, at: slice, words: Sequence[str]) -> np.ndarray:
-        """The mask of the cells with a value, for some rows. words: the status word of each status code."""
+        """The mask of the cells with a value, for the rows `at`. words: the status word of each status code."""
         table = np.zeros(256, dtype=bool)
         table[: len(words)] = [word in checking.WITH_VALUE for word in words]
         return np.take(table, self.rows(at)["status"])
 
     def maps(self, words: Sequence[str]) -> dict[str, Grid]:
-        """Returns {name: map}. The names are matrix.MAPS. words: the status word of each status code."""
+        """Returns {name: map}, with the names in matrix.MAPS. words: the status word of each status code."""
         everything = slice(0, self.endpoints)
 
         def grid(rows: Any, words: Sequence[Any] | None = None) -> Grid:
@@ -241,7 +243,7 @@ def attach(record: dict[str, Any], folder: Path) -> None:
 
 
 def node_indices(record: Mapping[str, Any], labels: Sequence[str]) -> np.ndarray:
-    """The index of the node of each endpoint. A label that is not the label of a device is a node."""
+    """The index of the node of each endpoint. A label that does not belong to a device belongs to a node."""
     node = {device["label"]: device["node"] for device in record.get("devices", [])}
     index: dict[str, int] = {}
     return np.array([index.setdefault(node.get(label, label), len(index)) for label in labels])

@@ -1,4 +1,4 @@
-"""The maps of a result as numpy arrays, rows × columns. The cells are in the record or in a separate file."""
+"""The maps of a result as numpy arrays. A map has one property of each cell, such as its status: rows × columns."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -13,8 +13,8 @@ class Grid(Sequence):
     """A map that is stored as an array, with the interface of JSON's lists of lists.
 
     * read: a function that returns all rows
-    * words: if set, the array has indices of `words`; None for an array of numbers, with NaN for null
-    * rows: a function that returns the rows of a slice without reading the other rows; None if that is impossible
+    * words: the words of the map; the array contains indices of this list. None for an array of numbers.
+    * rows: a function that returns only the rows of a slice; None if only all rows can be read
     """
 
     def __init__(
@@ -29,11 +29,11 @@ class Grid(Sequence):
 
     @cached_property
     def array(self) -> np.ndarray:
-        """All rows. They are read once."""
+        """All rows. The rows are read only once."""
         return self.read()
 
     def read_rows(self, at: At) -> np.ndarray:
-        """The rows of a slice, as an array."""
+        """The rows of a slice, as an array. at: the slice; None for all rows."""
         if at is None:
             return self.read()
         return self.rows(at) if self.rows is not None else self.read()[at]
@@ -83,7 +83,7 @@ def where(cells: Cells, *wanted: Any) -> np.ndarray:
 
 
 def from_array(found: np.ndarray, words: Sequence[Any] | None = None) -> Grid:
-    """Returns a map for an array in memory. words: if set, the array has indices of `words`."""
+    """Returns a map for an array in memory. words: as in `Grid`."""
     return Grid(lambda: found, words, lambda at: found[at])
 
 

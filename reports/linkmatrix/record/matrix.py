@@ -34,7 +34,7 @@ def codes_in_order(codes: np.ndarray) -> list[int]:
 
 @dataclass(frozen=True)
 class ClassSummary:
-    """Summary of the measured cells of one link class, in the unit of the matrix."""
+    """The summary of the measured cells of one link class, in the unit of the matrix."""
 
     count: int
     low: float
@@ -44,7 +44,7 @@ class ClassSummary:
     def baseline(self, unit: str) -> tuple[float, str]:
         """Returns (value, name) of the baseline for cells without a reference. The name is "best cell" or "median".
 
-        A class of at most FEW_CELLS cells uses its best cell, because the median of so few cells may be a faulty cell.
+        For a class of at most FEW_CELLS cells, the baseline is the best cell. The median could be a faulty cell.
         """
         if self.count > FEW_CELLS:
             return self.median, "median"
@@ -106,7 +106,7 @@ class Block:
 
     @cached_property
     def by_status(self) -> dict[tuple[str, ...], np.ndarray]:
-        """The cached results of `is_status`: several rules ask for the same words."""
+        """The cache of `is_status`: {words: mask}. Several rules ask for the same words."""
         return {}
 
     @cached_property
@@ -145,8 +145,8 @@ class Matrix:
     * maps: {name: rows × columns}, with the names of MAPS. A part of a result has values, status and link_class only.
     * title: the measured quantity, such as "bandwidth" or "sum of both directions"
     * variant: options other than the size, such as ", 32 blocks". A test case may have several variants and sizes.
-    * external: the summary of the cells, if they are in a file; None if the record contains the cells
-    * whole_classes: for a part of another matrix, the class summaries of the other matrix
+    * external: the summary of cells that are in a file; None if the record contains the cells
+    * whole_classes: the class summaries of the whole matrix, if this matrix is a part of another matrix
     """
 
     testcase: str
@@ -169,8 +169,8 @@ class Matrix:
     def whole(self) -> Block:
         """A block with all rows of the matrix. The matrix must fit into memory.
 
-        Raises BadInput if the file differs from its summary. The block refers to a copy of this matrix. A reference
-        cycle would keep the arrays until the next garbage collection, and the collector counts objects and not bytes.
+        Raises BadInput if the file differs from its summary. The block refers to a copy of this matrix. A reference to
+        this matrix would be a cycle, which would keep the arrays until the next garbage collection.
         """
         if self.external is None:
             return Block(replace(self))
@@ -182,8 +182,7 @@ class Matrix:
     def blocks(self) -> Iterator[Block]:
         """Yields all rows in order, in blocks. A matrix that fits into memory is one block.
 
-        Raises BadInput if the file differs from the summary in the record. The error may come only after the last
-        block.
+        Raises BadInput if the file differs from the summary in the record. The error may follow the last block.
         """
         if self.fits_memory:
             yield self.whole
@@ -197,7 +196,7 @@ class Matrix:
         in_file.check()
 
     def part(self, rows: Sequence[int], columns: Sequence[int]) -> Matrix:
-        """The matrix of some rows and columns, given by their indices.
+        """A matrix with only some rows and columns of this matrix. rows, columns: their indices.
 
         The part keeps the class summaries of this matrix.
         """
@@ -223,7 +222,7 @@ class Matrix:
         )
 
     def status_at(self, row: int, column: int) -> str:
-        """The status of a cell, given by its indices. The matrix must be in memory."""
+        """The status of a cell. row, column: its indices. The matrix must be in memory."""
         codes, words = self.whole.status
         return str(words[codes[row, column]])
 
@@ -231,7 +230,7 @@ class Matrix:
     def class_names(self) -> tuple[str, ...]:
         """The names of the link classes. The codes of `Block.classes` are indices of this list.
 
-        An empty name is "unknown".
+        The name of an unknown link class is "unknown".
         """
         cells = self.maps["link_class"]
         words = cells.words if isinstance(cells, grids.Grid) else grids.codes(cells)[1]

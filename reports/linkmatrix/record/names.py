@@ -29,7 +29,7 @@ def lasting_names(testcase: str, labels: Sequence[str]) -> list[str]:
 
     * nodes: "node2" for "n17"
     * endpoints of several nodes: "rank19" for "n17:gpu3"
-    * endpoints of one node: "gpu3" for "n17:gpu3", even if several processes measured them
+    * endpoints of one node: "gpu3" for "n17:gpu3", also if each endpoint has a separate process
     """
     if testcase.startswith("node_to_node_"):
         return [f"node{number}" for number in range(len(labels))]
@@ -55,7 +55,7 @@ def simulated_fault(record: Mapping[str, Any]) -> str:
 class OptionValue(NamedTuple):
     """The value of an option in a command line; "" if the value is missing.
 
-    first: the index of the option's first word. end: the index of the word after the value.
+    first: the index of the word that contains the name of the option. end: the index of the word after the value.
     """
 
     value: str
@@ -75,7 +75,7 @@ EVENT_PREFIX = "xid"  # of the event counters, which do not exist before the fir
 
 
 class CounterRise(NamedTuple):
-    """An error counter that rose during the run. name: of the counter. label: of its device or network adapter."""
+    """An error counter that rose during the run. label: the device or network adapter that has the counter."""
 
     label: str
     name: str
@@ -126,7 +126,7 @@ DEFAULT_LIBRARY = "NCCL between devices"  # of collectives
 
 
 class Extent(NamedTuple):
-    """The number of nodes and the number of ranks of a collective; None if unknown."""
+    """The number of nodes and the number of ranks of a collective. An unknown number is None."""
 
     nodes: int | None
     ranks: int | None
@@ -162,9 +162,9 @@ def body_count(result: Mapping[str, Any]) -> int | None:
 
 
 def collective_extent(record: Mapping[str, Any]) -> Extent:
-    """The numbers of nodes and ranks of a record's collectives. Only collectives of equal numbers are comparable.
+    """The numbers of nodes and ranks of a record's collectives. Collectives with different numbers are not comparable.
 
-    A record of linkmatrix has one rank per device. An imported record contains the numbers.
+    Programs of linkmatrix start one rank per device. An imported record contains the two numbers.
     """
     imported = record.get("imported")
     if imported is not None:
@@ -194,7 +194,7 @@ def option_text(result: Mapping[str, Any]) -> str:
 
 
 def parse_size(text: str, where: str) -> int:
-    """Converts "512MiB", "16" or "160 MB" to bytes. Raises BadInput. where: the beginning of the error message."""
+    """Converts "512MiB", "16" or "160 MB" to bytes. Raises BadInput. where: the beginning of its message."""
     match = re.fullmatch(r"([0-9]{1,15})\s*([KMG]?i?B?)", text.strip())
     if match is None or match[2] not in SUFFIXES or not 0 < int(match[1]) * SUFFIXES[match[2]] <= MOST_BYTES:
         raise BadInput(

@@ -136,7 +136,7 @@ def refuse_by_jsonschema(record: Any) -> None:
     def whole_pattern(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[Any]:
         """Yields an error if a text does not match a pattern. "$" matches only the end of the text.
 
-        Python's "$" also matches before a final newline.
+        In Python, "$" would also match before a final newline.
         """
         if isinstance(instance, str) and not re.search(re.sub(r"\$\Z", r"\\Z", pattern), instance):
             yield jsonschema.exceptions.ValidationError(f"{instance!r} does not match {pattern!r}")
@@ -149,7 +149,7 @@ def refuse_by_jsonschema(record: Any) -> None:
 
 
 def best_fault(record: Any) -> str:
-    """The reason why the schema refuses a record, as text: the position and the error."""
+    """The position and the error for which the schema refuses a record, as text."""
     try:
         refuse_by_jsonschema(record)
     except ValueError as fault:
@@ -158,9 +158,9 @@ def best_fault(record: Any) -> str:
 
 
 def thinned(content: Any) -> Any:
-    """Returns a smaller `content` with the same result of the schema check. A record may have ten million numbers.
+    """Returns a smaller `content` with the same result of the schema check. Records can have 10 million numbers.
 
-    In a long list of plain values, only the smallest and the largest number stay, and each text stays once.
+    A long list of plain values keeps only its smallest number, its largest number, and its distinct texts.
     """
     if isinstance(content, dict):
         return {name: thinned(value) for name, value in content.items()}
@@ -189,7 +189,7 @@ def check(record: Any) -> None:
 
 
 def check_words(record: Record) -> None:
-    """Raises BadInput if labels, link classes and matchings contradict each other."""
+    """Raises BadInput for invalid labels, link classes, axes or matchings."""
     check_labels(record)
     check_classes("topology.link_class", record["topology"]["link_class"])
     for result in record["results"]:
@@ -287,9 +287,9 @@ def check_measured(result: dict[str, Any]) -> None:
 
 
 def check_external(result: dict[str, Any]) -> None:
-    """Raises BadInput if the summaries of a result with cells in a file contradict each other.
+    """Raises BadInput if the summaries of cells in a file contradict each other. Does not read the file.
 
-    The file is read later.
+    result: a result with cells in a file.
     """
     name, cells, endpoints = result["testcase"], result["cells"], len(result["rows"])
     if result["rows"] != result["columns"]:
@@ -322,7 +322,7 @@ def check_external(result: dict[str, Any]) -> None:
 def check_axes(result: dict[str, Any], devices: list[str]) -> None:
     """Raises BadInput if an endpoint appears twice, or if an axis lacks some of the devices.
 
-    An axis without any device is valid.
+    An axis that contains no device is valid, such as an axis of nodes.
     """
     name = result["testcase"]
     for axis in ("rows", "columns"):

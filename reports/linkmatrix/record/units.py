@@ -30,14 +30,14 @@ def listed(names: Sequence[str], most: int = MOST_NAMED) -> str:
 
 
 def counted(number: int | None, noun: str) -> str:
-    """A number with its noun in singular or plural, such as "1 pair" or "2 pairs". For None: "pairs not counted"."""
+    """A number with its noun, such as "1 pair" or "2 pairs". If the number is None: "pairs not counted"."""
     if number is None:
         return f"{noun}s not counted"
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def size(count: int | None) -> str:
-    """A number of bytes in the largest binary unit that gives a whole number, such as "512 MiB" or "16 bytes"."""
+    """A number of bytes as a whole number of the largest possible binary unit, such as "512 MiB" or "16 bytes"."""
     if not count:
         return "size not known" if count is None else "0 bytes"
     for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
