@@ -124,6 +124,11 @@ def test_every_row_of_the_page_is_read(program):
     assert program.name in found
 
 
+def test_messages_name_every_program_of_the_page():
+    titles = {re.match(r"[\w-]+", program.title)[0] for program in PROGRAMS}
+    assert set(re.split(", | or ", scan.PROGRAMS)) == titles
+
+
 def test_the_output_of_a_row_is_what_the_page_says():
     for program in PROGRAMS:
         assert (program.output == "JSON") == program.data.endswith(".json")

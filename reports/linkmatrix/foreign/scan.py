@@ -90,8 +90,8 @@ HEADS = [head.pattern for head, reader in FORMATS if reader not in (headless_col
 #: One pattern for all heads, for speed. Names of groups are removed, because they would be repeated.
 ANY_HEAD = re.compile("|".join(f"(?:{re.sub(r'[(][?]P<[a-z0-9]+>', '(?:', one)})" for one in HEADS))
 PROGRAMS = (
-    "nvbandwidth, p2pBandwidthLatencyTest, OSU, nccl-tests, rccl-tests, perftest, ucx_perftest, TransferBench, nvloom"
-    " or nvidia-smi topo -m"
+    "nvbandwidth, sailbandwidth, p2pBandwidthLatencyTest, OSU, nccl-tests, rccl-tests, perftest, ucx_perftest,"
+    " TransferBench, nvloom, nvidia-smi or dcgmi"
 )
 WHOLE = ": give the program's whole output"
 DECIMAL_COMMA, DECIMAL_POINT = re.compile(r"(?<=\s)\d+,\d+(?=\s|$)"), re.compile(r"(?<=\s)\d+\.\d+(?=\s|$)")
