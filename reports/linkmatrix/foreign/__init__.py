@@ -1,12 +1,12 @@
 """Readers for the output of other programs, which `linkmatrix import` converts into records.
 
-FORMATS in scan.py has a row for each program: the head line of its tables, and a reader. A text may contain several
+FORMATS in scan.py has a row for each program: the header line of its tables, and a reader. A text may contain several
 runs of several programs, with prose between them. Readers read tables and skip all other text.
 
 Rules of all readers:
 
 * The rows of a record are sources. Each reader cites the program's source code that defines which axis is the source.
-  The head line of a table may be wrong.
+  The header line of a table may be wrong.
 * A row that may be shifted or cut is ignored. Such a row has a wrong number of cells, a wrong number of decimals, or
   the diagonal's mark in another column. The cells of ignored and missing rows become 'not-run'. The record then has
   the result ERROR. The error message contains the row and its line.

@@ -27,7 +27,7 @@ SIZE = re.compile(r" -s (\d+)\b")  # the check's option is the first; a user's o
 COMMON = ("quantity", "metric", "size_bytes", "direction", "line", "engine", "transport")
 PEER = "peer"  # the label of the column in imported records
 TO_GB = 1 / 8  # from Gb/s to GB/s
-#: Settings in the head lines of perftest.
+#: Settings in the header lines of perftest.
 HEAD = re.compile(r"^ (Connection type|Transport type|Mtu|Link type|GID index|Number of qps)\s*:\s*(\S+)", re.MULTILINE)
 INSIDE = re.compile(r"\t+(Transport type)\s*:\s*(\S+)")  # the second setting on a line
 GID = re.compile(r"^ (?:local|remote) address:.*\n GID: (\S+)", re.MULTILINE)
@@ -231,7 +231,7 @@ def table_value(table: Table | None) -> float | str:
 
 
 def head_of(output: Output) -> dict[str, str]:
-    """Returns {setting: value} from perftest's head lines.
+    """Returns {setting: value} from perftest's header lines.
 
     If the adapters have different values, the value lists each adapter.
     """

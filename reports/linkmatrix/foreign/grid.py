@@ -1,4 +1,4 @@
-"""Reads the rows below a head line, and keeps only complete rows that cannot have shifted."""
+"""Reads the rows below a header line, and keeps only complete rows that cannot have shifted."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

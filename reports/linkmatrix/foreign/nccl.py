@@ -173,7 +173,7 @@ def report_cut_table(reading: Reading, settings: Mapping[str, str], largest: int
 
 
 def table(reading: Reading, match: re.Match[str]) -> None:
-    """Read the line of columns, the line of their units, and a row per size."""
+    """Read the line of column names, the line of their units, and a row per size."""
     head, columns = reading.at + 1, match[0].split()
     reading.at += 1
     reading.skip(LOG)
@@ -215,7 +215,7 @@ def add_sizes(reading: Reading, facts: Run, where: str, name: str, found: Iterab
     facts: the run.
     where: the position of the test in the text, such as "line 12".
     name: the program of the test, such as all_reduce_perf.
-    placements: the number of placements in the head line.
+    placements: the number of placements in the header line.
     """
     testcase, program = name.lower() + algorithm_of(reading.command or ""), facts.program
     small, sizes, alone = list[str](), 0, False
@@ -247,9 +247,9 @@ def add_sizes(reading: Reading, facts: Run, where: str, name: str, found: Iterab
 
 
 def has_known_units(reading: Reading, head: int) -> bool:
-    """Whether the line of units below a head line contains only the expected units. Reports other units.
+    """Whether the line of units below a header line contains only the expected units. Reports other units.
 
-    head: the number of the head line.
+    head: the number of the header line.
     """
     printed = UNIT.findall(reading.line()) if reading.line().startswith("#") else []
     if printed and UNITS.issuperset(printed):
@@ -300,7 +300,7 @@ def add_small_sizes_note(reading: Reading, small: Sequence[str]) -> None:
 
 
 def row_without_head(reading: Reading, match: re.Match[str]) -> None:
-    """Report a row that has no head line above it."""
+    """Report a row that has no header line above it."""
     reading.add_problem(
         f"line {reading.at + 1}: '{match[0].strip()[:60]}' is a row without the head of its table: the row is ignored"
     )

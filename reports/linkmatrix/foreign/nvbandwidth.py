@@ -1,6 +1,6 @@
 """Reads the text of nvbandwidth 0.1 to 0.10 and of its forks; nvbandwidth_json reads `--json`.
 
-The name of the test case determines the direction of the data. The arrow in a head line is wrong (testcases_ce.cpp of
+The name of the test case determines the direction of the data. The arrow in a header line is wrong (testcases_ce.cpp of
 v0.2 and v0.8):
 
 | test cases | printed | actual direction |
@@ -246,7 +246,7 @@ def sum_difference(grid: Grid, printed: float) -> str:
 def table_of(name: str, tables: dict[str, tuple[int, str, Grid]], no_path: str = "not-run") -> Table:
     """The table of a test case.
 
-    tables: {"Total" or the name of a direction: (number of the head line, unit, rows)}.
+    tables: {"Total" or the name of a direction: (number of the header line, unit, rows)}.
     no_path: the status of cells that are N/A.
     """
     line, unit, grid = tables["Total"]

@@ -150,7 +150,7 @@ def labels(run: Run, axis: str) -> dict[str, str]:
 def missing_facts(run: Run, layout: Layout, head: str, printed: dict[str, dict[str, str]]) -> str:
     """A clause about missing or unsupported lines above a table; "" if everything is present.
 
-    head: the line of columns.
+    head: the line of column names.
     printed: {type of an axis: the labels from `labels`}.
     """
     if SIZE not in run.settings:

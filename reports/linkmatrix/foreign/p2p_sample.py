@@ -5,8 +5,8 @@ CUDA (p2pBandwidthLatencyTest.cu): cell (i, j) is a copy from i to j for writes,
 counts the bytes of such a copy twice. linkmatrix counts them once.
 
 PPU: the row is the root device. The root device writes to the device of the column, or reads from this device. The
-program runs in one or several processes. With several processes, the head line always shows CE. Only the command line
-contains the kernel. The command line therefore has priority over the head line.
+program runs in one or several processes. With several processes, the header line always shows CE. Only the command line
+contains the kernel. The command line therefore has priority over the header line.
 """
 
 import re
@@ -91,7 +91,7 @@ def cuda_device(reading: Reading, match: re.Match[str]) -> None:
 
 
 def cuda_labels(reading: Reading) -> list[str] | None:
-    r"""The column labels in a head line, which starts with `D\D`, `GPU` or `CPU`; None for any other line."""
+    r"""The column labels in a header line, which starts with `D\D`, `GPU` or `CPU`; None for any other line."""
     words = reading.line().split()
     if len(words) < 2 or words[0] not in ("D\\D", "GPU", "CPU"):
         return None
@@ -195,7 +195,7 @@ def cuda_connectivity(reading: Reading, _: re.Match[str]) -> None:
 
 
 def ppu_labels(words: list[str]) -> list[str] | None:
-    """The labels of the columns, if the words are a line of columns; None otherwise."""
+    """The labels of the columns, if the words are a line of column names; None otherwise."""
     found = [PPU_COLUMN.match(word) for word in words]
     if not found or not all(found):
         return None
@@ -280,7 +280,7 @@ def engine_of(command: str | None, printed: str, several: bool) -> tuple[str | N
 
     The command line determines the engine and the kernel. Missing options have the program's defaults.
     Without a command line, the engine of one process is the printed engine. The engine of several processes is unknown.
-    printed: the engine in the head line. several: whether several processes ran.
+    printed: the engine in the header line. several: whether several processes ran.
     """
     if command is None or "p2pBandwidthLatencyTest" not in command:
         if several:

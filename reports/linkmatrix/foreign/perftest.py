@@ -42,7 +42,7 @@ def device(reading: Reading, match: re.Match[str]) -> None:
 
 
 def rows(reading: Reading, match: re.Match[str]) -> None:
-    """Read the line of columns, and a row per size."""
+    """Read the line of column names, and a row per size."""
     latency, average = match.re in (LATENCY, DURATION), match.re is DURATION
     if reading.current.program != PROGRAM or (not latency and match[2] not in TO_GB):
         reading.at += 1

@@ -26,15 +26,15 @@ from .unwrap import Lines, prefix_problem, unwrapped
 MOST_CHARACTERS = 64 * 1024 * 1024
 MOST_DIGITS = re.compile(r"\d{301}")  # float() overflows on longer numbers
 MOST_BYTES = 1 << 53  # the schema's maximum
-MOST_HEAD, MOST_INDENT = 20_000, 200  # characters of a head line, and blanks before it
+MOST_HEAD, MOST_INDENT = 20_000, 200  # characters of a header line, and blanks before it
 
 
 def headless_columns(reading: Reading, _: re.Match[str]) -> None:
-    """Report a line of columns that has no known head line."""
+    """Report a line of column names that has no known header line."""
     reading.add_problem(f"line {reading.at + 1}: these columns have no known head line: the table is ignored")
 
 
-#: (pattern of a head line, its reader). A reader of several lines moves the reading position behind its last line.
+#: (pattern of a header line, its reader). A reader of several lines moves the reading position behind its last line.
 FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] = [
     (nvbandwidth.VERSION, nvbandwidth.version),
     (nvbandwidth.RUNNING, nvbandwidth.test_case),

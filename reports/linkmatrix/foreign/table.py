@@ -30,7 +30,7 @@ class Table:
     cells: {(row, column): number in `unit`, or a status}. A cell that the text does not contain is missing.
     size_bytes: None if the program does not print the size.
     faults: sentences about ignored rows.
-    line: the number of the head line, counted from 1.
+    line: the number of the header line, counted from 1.
     """
 
     testcase: str
@@ -260,10 +260,10 @@ class Reading:
         tables[-1] = replace(tables[-1], faults=(*tables[-1].faults, fault))
 
     def report_rows_below(self, row: re.Pattern[str], head: re.Pattern[str]) -> None:
-        """Report the first row between the reading position and the next head line.
+        """Report the first row between the reading position and the next header line.
 
         Other lines, such as a warning of the launcher, separate such a row from its table.
-        row, head: the patterns of a row and of a head line.
+        row, head: the patterns of a row and of a header line.
         """
         for number, line in enumerate(self.lines[self.at :], start=self.at + 1):
             if head.match(line):

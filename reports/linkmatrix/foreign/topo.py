@@ -23,7 +23,7 @@ LEGEND_LINES = 40
 
 
 def matrix(reading: Reading, match: re.Match[str]) -> None:
-    """Read the line of columns, one row per GPU and NIC, and the legend below.
+    """Read the line of column names, one row per GPU and NIC, and the legend below.
 
     The column "NUMA Affinity" contains the NUMA node of the row's device.
     """

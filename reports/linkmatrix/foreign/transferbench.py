@@ -69,7 +69,7 @@ def settings(reading: Reading) -> dict[str, str]:
 
 
 def labels(reading: Reading) -> list[str]:
-    """The labels in the line of columns, such as gpu0. [] if the devices are not numbered 0, 1, 2 …"""
+    """The labels in the line of column names, such as gpu0. [] if the devices are not numbered 0, 1, 2 …"""
     match = COLUMNS.match(reading.line())
     found = DEVICE.findall(match[1]) if match else []
     names = [f"{kind.lower()}{int(number)}" for kind, number in found]

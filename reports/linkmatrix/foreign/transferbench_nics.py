@@ -37,7 +37,7 @@ def next_row(reading: Reading) -> list[str]:
 
 
 def table(reading: Reading, _: re.Match[str]) -> None:
-    """Read a table: its head line, three lines with the rank, adapter and memory of each column, and the rows."""
+    """Read a table: its header line, three lines with the rank, adapter and memory of each column, and the rows."""
     line = reading.at + 1
     reading.at += 1
     reading.skip(FILLER)
@@ -97,7 +97,7 @@ def table(reading: Reading, _: re.Match[str]) -> None:
 
 
 def column_labels(ranks: list[str], nics: list[str], memories: list[str]) -> list[str]:
-    """The label of each column, such as rank0:bnxt_re0. [] if the three head lines contradict each other."""
+    """The label of each column, such as rank0:bnxt_re0. [] if the three header lines contradict each other."""
     named = [RANK.fullmatch(word) for word in ranks[2:]]
     counted = [int(match[1]) for match in named if match] == list(range(len(ranks) - 2))
     same = len(ranks) == len(nics) == len(memories) > 2

@@ -38,7 +38,7 @@ def row_words(line: str) -> list[str] | None:
 
 
 def rings(reading: Reading, _: re.Match[str]) -> None:
-    """Read a table of rings: title, settings, three head lines (memory, adapter number, adapter name), rows."""
+    """Read a table of rings: title, settings, three header lines (memory, adapter number, adapter name), rows."""
     line, begin = reading.at + 1, reading.at + 1
     reading.at += 1
     reading.skip(FILLER)
@@ -103,7 +103,7 @@ def check_totals(grid: Grid) -> None:
 
 
 def column_labels(heads: list[list[str]]) -> list[str]:
-    """The label of each ring, such as gpu0:bnxt_re0. [] if the three head lines contradict each other."""
+    """The label of each ring, such as gpu0:bnxt_re0. [] if the three header lines contradict each other."""
     if len(heads) < 3 or len({len(fields) for fields in heads}) != 1 or len(heads[0]) < 3:
         return []
     memories, numbered, named = heads

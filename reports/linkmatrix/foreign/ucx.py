@@ -22,7 +22,7 @@ SLACK = 0.02  # relative: the numbers are printed with few digits
 
 
 def table(reading: Reading, match: re.Match[str]) -> None:
-    """Read a table from its head line to its last line, `Final:`."""
+    """Read a table from its header line to its last line, `Final:`."""
     reading.end_run()
     head, command = reading.at, reading.command or ""
     reading.at += 1

@@ -1,6 +1,6 @@
 """Removes text that launchers, terminals, mails and Markdown add to the output of a program.
 
-A prefix is removed only if a known head line of a program follows it. Other text that resembles a prefix stays. A
+A prefix is removed only if a known header line of a program follows it. Other text that resembles a prefix stays. A
 launcher's prefix names a process. The lines of each process are grouped, in their order.
 """
 
@@ -98,7 +98,7 @@ class Lines:
 def unwrapped(text: str, is_head: IsHead) -> Lines:
     """The lines of a text without prefixes, indentation and Markdown tables.
 
-    is_head: a function that returns whether a line is a head line: the start of a program's output, or of a table.
+    is_head: a function that returns whether a line is a header line: the start of a program's output, or of a table.
     """
     lines = [ESCAPE.sub("", line) for line in re.sub(r"\r+\n", "\n", text).splitlines()]
     patterns = prefixes_before_heads(lines, is_head) or common_prefix(lines, is_head)
@@ -113,7 +113,7 @@ def unwrapped(text: str, is_head: IsHead) -> Lines:
 
 
 def prefixes_before_heads(lines: Sequence[str], is_head: IsHead) -> list[re.Pattern[str]]:
-    """The regular expressions of the prefixes that precede head lines, the outermost first."""
+    """The regular expressions of the prefixes that precede header lines, the outermost first."""
     found: dict[tuple[re.Pattern[str], ...], None] = {}
     filled = [line for line in lines if line.strip()]
     for line in filled:
@@ -126,7 +126,7 @@ def prefixes_before_heads(lines: Sequence[str], is_head: IsHead) -> list[re.Patt
 def nested_prefixes(line: str, is_head: IsHead, most: int) -> Iterator[tuple[re.Pattern[str], ...]]:
     """Yields the regular expressions of a line's prefixes as one tuple, the outermost first.
 
-    If no head line follows the prefixes, the function yields nothing.
+    If no header line follows the prefixes, the function yields nothing.
     most: the maximum number of prefixes.
     """
     for pattern in (*PREFIXES, HOST):
@@ -145,7 +145,7 @@ def nested_prefixes(line: str, is_head: IsHead, most: int) -> Iterator[tuple[re.
 def grouped_by_process(lines: Sequence[str], patterns: Sequence[re.Pattern[str]], is_head: IsHead) -> Lines:
     """The lines without prefixes, grouped by process.
 
-    A head line without a prefix ends all groups. Lines above this head line stay above it.
+    A header line without a prefix ends all groups. Lines above this header line stay above it.
     """
     found = Lines()
     processes: dict[str, Lines] = {}
@@ -177,7 +177,7 @@ def without_prefixes(line: str, patterns: Sequence[re.Pattern[str]]) -> tuple[st
 
 
 def dedented(found: Lines, is_head: IsHead) -> Lines:
-    """The lines, with less indentation in each block that starts with an indented head line."""
+    """The lines, with less indentation in each block that starts with an indented header line."""
     depth, lines = 0, []
     for line in found.lines:
         blanks = INDENT.match(line, 0, MOST_PREFIX).end()  # type: ignore[union-attr]
@@ -193,7 +193,7 @@ def dedented(found: Lines, is_head: IsHead) -> Lines:
 def without_table_bars(found: Lines, is_head: IsHead) -> Lines:
     """The lines, with each row of a Markdown table changed to a plain row.
 
-    If a program itself prints the bars, the table starts with a head line and stays unchanged.
+    If a program itself prints the bars, the table starts with a header line and stays unchanged.
     """
     result, in_table, is_plain = Lines(), False, False
     for place, (line, number) in enumerate(zip(found.lines, found.numbers, strict=True)):
@@ -214,7 +214,7 @@ def without_table_bars(found: Lines, is_head: IsHead) -> Lines:
 
 
 def unknown_prefix(lines: Sequence[str], is_head: IsHead) -> tuple[int, str]:
-    """Returns (index, prefix) of the first head line that follows an unknown prefix; (0, "") if there is none."""
+    """Returns (index, prefix) of the first header line that follows an unknown prefix; (0, "") if there is none."""
     for place, line in enumerate(lines[:MOST_SEARCHED]):
         for word in WORD.finditer(line, 0, MOST_PREFIX):
             before = line[: word.start()]
@@ -226,7 +226,7 @@ def unknown_prefix(lines: Sequence[str], is_head: IsHead) -> tuple[int, str]:
 def common_prefix(lines: Sequence[str], is_head: IsHead) -> list[re.Pattern[str]]:
     """[regular expression of an unknown prefix], if most lines have this prefix; [] otherwise.
 
-    The numbers in the prefix may differ between lines. If a head line has no prefix, the result is [].
+    The numbers in the prefix may differ between lines. If a header line has no prefix, the result is [].
     """
     before = "" if any(map(is_head, lines)) else unknown_prefix(lines, is_head)[1]
     if not before:
@@ -238,9 +238,9 @@ def common_prefix(lines: Sequence[str], is_head: IsHead) -> list[re.Pattern[str]
 
 
 def prefix_problem(found: Lines, is_head: IsHead) -> str:
-    """A sentence about the first head line that follows an unknown prefix; "" if there is none.
+    """A sentence about the first header line that follows an unknown prefix; "" if there is none.
 
-    A head line is the start of a program's output, or of a table.
+    A header line is the start of a program's output, or of a table.
     """
     place, before = unknown_prefix(found.lines, is_head)
     if not before:

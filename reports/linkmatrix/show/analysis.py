@@ -195,12 +195,12 @@ class Analysis:
         return list(dict.fromkeys([*([SIMULATED] if self.simulated else []), *lines]))
 
     def with_all_testcases(self, step: str) -> str:
-        """The step. If some cells already have references, the step adopts references for all test cases."""
+        """The step `step`. If some cells already have references, its command adopts references for all test cases."""
         is_partial = self.verdict is Verdict.NOT_JUDGED and any(matrix.compared for _, _, matrix in self.matrices)
         return step.replace(BASELINE, words.ALL_REFERENCES) if is_partial else step
 
     def is_failed_by_data(self, found: Iterable[ShownFinding]) -> bool:
-        """Whether data was wrong and all programs ran to their end. Their output then contains no other cause."""
+        """Whether wrong data is the cause of the failure: no program ended for another reason."""
         results = [one.test.record["result"] if one.test.record is not None else "" for one in self.judged]
         return set(results) <= {"PASS", "FAIL"} and any(one.topic in WRONG_BITS for one in found)
 
@@ -235,7 +235,7 @@ class Analysis:
 
     @property
     def only_step(self) -> list[str]:
-        """The line "Next step: …" of an output that shows a single step."""
+        """The line "Next step: …" of an output that has room for a single step."""
         is_known = self.verdict is Verdict.INCOMPLETE and self.steps
         return [f"Next step: {self.steps[0]}"] if is_known else self.next_step
 

@@ -26,7 +26,7 @@ MEMORY = {"hh": "host", "dd": "device"}  # {word of OSU: memory}
 
 
 class Value(NamedTuple):
-    """A value of the table.
+    """A cell of a table of messages.
 
     text: the value, or the reason why there is no value.
     verdict: the verdict of the test for this size; None for a value that is not judged.
@@ -101,7 +101,7 @@ def unique_head(head: tuple[str, ...], found: dict[str, Table], title: str) -> t
 
 
 def value_of(one: Judged, result: Result, matrix: MatrixVerdict, name: str) -> Value:
-    """The median of a link class for one size. Without a value: the statuses of the cells."""
+    """The median of a link class for one size. If no cell has a value: the statuses of the cells."""
     verdict, summary = one.matrix_verdict(matrix), matrix.matrix.classes.get(name)
     if summary is None:
         statuses = grids.distinct_values(result["status"]) - {"ok", "not-applicable"}
@@ -137,7 +137,7 @@ def published_tables(names: Iterable[str]) -> dict[str, Table]:
 
 
 def with_published(table: Table, others: Mapping[str, Table]) -> Table:
-    """The table with additional columns, from the table of the same title in `others`. The sizes stay the same."""
+    """The table, with additional columns of published systems. others: {title: table} of these systems."""
     more = others[table.title].columns if table.title in others else {}
     sizes = set(table.sizes)
     cut = {head: {size: value for size, value in column.items() if size in sizes} for head, column in more.items()}

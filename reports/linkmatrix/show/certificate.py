@@ -92,7 +92,7 @@ def certified(bundle: Bundle, table: str | None = None) -> Certificate:
 
 
 def refusals(bundle: Bundle, judged: Sequence[Judged], references: References, table: str | None) -> Iterator[str]:
-    """Yields the reasons, as sentences, why a run cannot be certified."""
+    """Yields sentences with the reasons why a run cannot be certified."""
     began = started(bundle.run)
     commit = bundle.references_commit
     committed = commit.get("time", "")

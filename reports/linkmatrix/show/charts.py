@@ -64,7 +64,7 @@ class Line(NamedTuple):
 def draw_curves(
     record: dict[str, Any], curves: Sequence[Curve], matrices: Sequence[tuple[Result, MatrixVerdict]] = ()
 ) -> dict[str, bytes]:
-    """Draws the curves with the same axis and unit in one chart: {"png": content, "svg": content}.
+    """Draws curves that have the same axis and unit in one chart: {"png": content, "svg": content}.
 
     Each link class has a line through its medians. A band around the line extends from the lowest to the highest cell.
     matrices: (result, verdicts) of the record, for references.
@@ -95,7 +95,7 @@ def draw_sizes(table: Table, others: Table | None, title: str) -> dict[str, byte
 
 
 def draw(lines: Sequence[Line], title: str, axis: str, quantity: str) -> dict[str, bytes]:
-    """Draws lines: {"png": content, "svg": content}. More than MAX_LINES lines are drawn in a small chart per panel.
+    """Draws lines: {"png": content, "svg": content}. If there are more than MAX_LINES, each panel has a small chart.
 
     axis: a key of AXES.
     Charts of messages have a logarithmic value axis. The value axis of latencies is reversed, so that lower is worse in
@@ -256,7 +256,7 @@ SCALING_CHARTS = (
 
 
 def simulations_of(record: dict[str, Any]) -> dict[str, list[Result]]:
-    """{test case: its results that have points, with rising numbers of bodies}."""
+    """{test case: its results with at least one point, sorted by number of bodies}."""
     found: dict[str, list[Result]] = {}
     for result in record["results"]:
         if is_simulation(result) and points_of([result]):
@@ -265,7 +265,7 @@ def simulations_of(record: dict[str, Any]) -> dict[str, list[Result]]:
 
 
 def points_of(results: Iterable[Result]) -> list[Point]:
-    """The points of `results` that were measured."""
+    """The measured points of `results`."""
     found = []
     for result in results:
         parts = result["parts"]
@@ -283,7 +283,7 @@ def draw_scaling(record: dict[str, Any], results: Sequence[Result]) -> dict[str,
     """Draws six charts of a simulation: {"png": content, "svg": content}.
 
     The charts show time, rate and efficiency. The upper charts have the number of devices on the axis, a line per
-    number of bodies, and a dashed line without losses. The lower charts have the number of bodies on the axis, and a
+    number of bodies, and dashed lines for a simulation without losses. The lower charts have the number of bodies on the axis, and a
     line per number of devices.
     """
     points = points_of(results)
@@ -301,7 +301,7 @@ def draw_scaling(record: dict[str, Any], results: Sequence[Result]) -> dict[str,
 
 
 def draw_by_devices(axes: Axes, chart: ScalingChart, points: list[Point], is_weak: bool) -> None:
-    """Draws the values over the number of devices: a line per number of bodies, and dashed lines without losses."""
+    """Draws values over the number of devices: a line per number of bodies, and dashed lines for no losses."""
     for number, bodies in enumerate(sorted({point.bodies for point in points})):
         line = sorted((point for point in points if point.bodies == bodies), key=lambda point: point.devices)
         places = [point.devices for point in line]

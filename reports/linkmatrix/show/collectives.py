@@ -61,7 +61,7 @@ class Collective:
 
     @property
     def columns(self) -> tuple[tuple[str, str, str], ...]:
-        """(head, unit, name of the part of the result) of each column of a group."""
+        """(heading, unit, name of the part of the result) of each column of a group."""
         return columns_of(self.sizes[0][0])
 
     @property
@@ -97,7 +97,7 @@ class Collective:
         """Lines about cells that are not PASS, about facts, and about notes.
 
         Cells without a reference have no line. A line begins with its sizes, unless the line is about all sizes.
-        most: number of cells per size.
+        most: the maximum number of cells per size.
         """
         found: dict[str, list[str]] = {}
         for result, matrix in self.sizes:
@@ -135,7 +135,7 @@ class Collective:
 
 
 def columns_of(result: Result) -> tuple[tuple[str, str, str], ...]:
-    """(head, unit, name of the part of the result) of each column of a collective or simulation."""
+    """(heading, unit, name of the part of the result) of each column of a collective or simulation."""
     return SIMULATION_COLUMNS if is_simulation(result) else COLUMNS
 
 
@@ -232,7 +232,7 @@ def sweep_key(result: Result) -> tuple[str, ...]:
 
 
 def heads(one: Judged, result: Result) -> tuple[str, ...]:
-    """The heads of a column of messages: (pairs, memory, transport)."""
+    """The heading of a column of messages: (pairs, memory, transport)."""
     pairs = result.get("pairs") or pairs_per_cell(one, result)
     ranks = units.counted(pairs, "pair") if pairs else "ranks"
     from ..references.keys import device_route

@@ -1,6 +1,6 @@
 """The page about the coverage of a partition.
 
-The page shows the ages of the measurements of nodes and of pairs of leaf switches, by day.
+The page shows when each node and each pair of leaf switches was last measured.
 """
 
 from __future__ import annotations

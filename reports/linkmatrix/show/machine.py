@@ -114,7 +114,7 @@ class Mark(NamedTuple):
     ("device", label), ("pair", (source, destination)), ("adapter", (node, name)), ("switch", label of a device behind
     it), ("socket", (node, number)), ("class", link class) or ("node", name).
     component: name of the component.
-    word: such as "slow out".
+    word: the problem in short, such as "slow out".
     testcases: the test cases that show the mark.
     """
 

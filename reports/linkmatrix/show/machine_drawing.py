@@ -129,7 +129,7 @@ def alternative(machine: Machine, marks: Sequence[Mark]) -> str:
 
 
 def shortened(name: str) -> str:
-    """The name. A name of more than MAX_LETTERS letters is shortened, with "…" in its middle."""
+    """The name, with "…" in its middle if the name has more than MAX_LETTERS letters."""
     half = (MAX_LETTERS - 1) // 2
     return name if len(name) <= MAX_LETTERS else f"{name[:half]}…{name[-half:]}"
 
@@ -216,7 +216,7 @@ class Canvas:
         self.shapes.append(Shape("text", style, (("x", x), ("y", y)), text))
 
     def path(self, style: str, d: str, title: str = "") -> None:
-        """Draws a path. d: as in SVG."""
+        """Draws a path. d: the attribute d of an SVG path."""
         self.shapes.append(Shape("path", style, (("d", d),), title=title))
 
     def drawn(self) -> tuple[list[Shape], int, int]:

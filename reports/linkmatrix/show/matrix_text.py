@@ -125,7 +125,7 @@ def typical_lines(judged: Iterable[Judged]) -> dict[str, list[str]]:
 
 
 def local_copy_lines(result: Result, matrix: MatrixVerdict) -> list[str]:
-    """Lines that compare bandwidths between devices with the copy inside a device; [] if one of them is missing.
+    """Lines that compare bandwidths between devices with the copy inside a device; [] without both measurements.
 
     Each line has two percentages. The second percentage counts the bytes of the copy inside a device twice, as read and
     as written.
@@ -170,7 +170,7 @@ def summary_line(name: str, summary: ClassSummary, unit: str) -> str:
 
 
 def axis_lines(matrix: MatrixVerdict) -> list[str]:
-    """Lines about the worst rows and columns, with the median deviation of each."""
+    """Lines about the worst rows and columns. A line contains the median deviation of a row or column."""
     lines = []
     labels = (matrix.matrix.rows, matrix.matrix.columns)
     for word, names, off in zip(("rows", "columns"), labels, matrix.axis_medians(), strict=True):
@@ -200,7 +200,7 @@ def finding_lines(analysis: Analysis, one: Judged, result: Result, matrix: Matri
 
 
 def finding_sentences(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
-    """The sentences of the diagnosis, without sentences about disturbances, which the lines of cells contain."""
+    """The sentences of the diagnosis, except sentences about disturbances. Lines of cells describe disturbances."""
     disturbed = matrix.disturbed_sentences()
     return [text for text in analysis.diagnosis(one, result, matrix).marked_sentences if text not in disturbed]
 
@@ -230,12 +230,12 @@ def described(device: Mapping[str, Any], serials: Mapping[str, str | None]) -> s
 
 
 def deviation_step(worse: float) -> int:
-    """The colour of a deviation, as a number from 0 (worst) to len(DEVIATIONS) (best). worse: as a fraction."""
+    """The colour of a deviation: a number from 0 (worst) to len(DEVIATIONS) (best). worse: the loss as a fraction."""
     return next((step for step, least in enumerate(DEVIATIONS) if worse >= least), len(DEVIATIONS))
 
 
 def level(value: float, scale: Scale, unit: str) -> int:
-    """The colour of a measured value, as a number from 0 (worst) to LEVELS - 1 (best)."""
+    """The colour of a measured value: a number from 0 (worst) to LEVELS - 1 (best)."""
     low, high = scale
     share = (value - low) / (high - low) if high > low else 0.5
     return min(max(int((1 - share if unit == "us" else share) * LEVELS), 0), LEVELS - 1)

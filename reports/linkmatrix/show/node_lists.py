@@ -73,7 +73,7 @@ def lines(form: str, which: str, found: NodeClasses, sentences: Sequence[str], c
 
     form: a key of FORMATS.
     which: GOOD or FLAGGED.
-    sentences: about the flags, for comments.
+    sentences: sentences about the flags, for the comments.
     """
     scheduler = FORMATS[form]
     condition = f"{clean_runs} clean runs of the same test case, link class and path"

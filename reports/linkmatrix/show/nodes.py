@@ -12,8 +12,8 @@ Positions are compared instead of medians of link classes for two reasons:
 * A position can be slower on all healthy nodes.
 * A median does not show a single slow position.
 
-The limit is the larger of the floor and k(m) · σ, as for references. σ is estimated from all positions of a test case
-and link class.
+The limit is the larger of the floor and k · σ, as for references. The factor k rises with the number of positions. σ is
+estimated from all positions of a test case and link class.
 """
 
 from __future__ import annotations

@@ -202,7 +202,7 @@ def drawn_matrices(analysis: Analysis) -> list[tuple[Judged, Result, MatrixVerdi
 def fleet_table(entries: list[nodes.Entry], drawn: int) -> dict[str, Any]:
     """The values for the page's table of nodes, with a row per node and a column per test case.
 
-    drawn: number of drawn matrices.
+    drawn: the number of matrices that the page draws.
     """
     names, rows = nodes.by_node(entries)
     return {
@@ -243,7 +243,7 @@ def overview(judged: list[Judged], sections: Sequence[Section], with_nodes: bool
 
 
 def collective_rows(anchor: str, one: Collective) -> list[dict[str, Any]]:
-    """The rows of a collective: one per group of columns. A row has no median, because it covers several sizes."""
+    """The rows of a collective: one per group of columns. A row has no median, because a row covers several sizes."""
     result = one.sizes[0][0]
     states = dict.fromkeys(matrix_text.data_state(result).removeprefix("data ") for result, _ in one.sizes)
     verified = " or ".join(states)
@@ -257,7 +257,7 @@ def collective_rows(anchor: str, one: Collective) -> list[dict[str, Any]]:
 
 
 def lacks_more(matrix: MatrixVerdict) -> bool:
-    """Whether some cells are INCOMPLETE, and not only because a reference is missing."""
+    """Whether cells are INCOMPLETE for a reason other than a missing reference."""
     return words.incomplete_cells(matrix) > 0
 
 
@@ -286,7 +286,7 @@ def machines(analysis: Analysis) -> list[dict[str, Any]]:
 
 
 def facts(one: Judged, record: dict[str, Any]) -> list[tuple[str, str]]:
-    """The facts of a record, as (name, value)."""
+    """[(name, value)] of the facts of a record."""
     host = record["host"]
     holders = (*record["results"], *([record["soak"]] if "soak" in record else []))
     of_rank = " for rank 0" if record["backend"] in ("mpi", "ipc") else ""  # rank 0 may be bound to some of the cores

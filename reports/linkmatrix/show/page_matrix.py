@@ -3,7 +3,7 @@
 Each cell of a map contains its value. The colour of a cell is a class of the style sheet. No information is in colours
 alone. The tables can be copied, searched, printed and read aloud.
 
-The expected value of a cell is its reference. Without a reference, it is the baseline of its link class.
+The expected value of a cell is its reference. A cell without a reference has the baseline of its link class.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ def percent(result: Result, worse: float) -> str:
 def worst_table(result: Result, matrix: MatrixVerdict, history: History) -> list[dict[str, Any]]:
     """The rows of the table of the worst cells; [] if the matrix could not be judged.
 
-    For a matrix in a file, the table contains only cells between some suspect and some healthy endpoints.
+    For a matrix in a file, the table contains cells of a sample of suspect and healthy endpoints.
     """
     if matrix.problem:
         return []
@@ -280,7 +280,7 @@ def shown_value(value: float, unit: str) -> str:
 
 
 def trend(values: list[float], expected: float, unit: str) -> Markup:
-    """A sparkline as SVG, with a mark on the newest value. The vertical scale covers at least NOISE."""
+    """A sparkline as SVG, with a mark on the newest value. Its vertical range is at least ±NOISE (a fraction)."""
     middle = expected if np.isfinite(expected) else float(np.median(values))
     low, high = min([*values, middle * (1 - NOISE)]), max([*values, middle * (1 + NOISE)])
     step = (WIDTH - 2 * MARGIN) / (len(values) - 1)

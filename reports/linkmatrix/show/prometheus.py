@@ -48,7 +48,7 @@ class Sample(NamedTuple):
 
 
 def text(analysis: Analysis, suspects: list[Suspect]) -> str:
-    """The content of the file. It begins with the notices of the run as comments."""
+    """The content of the file. The first lines are comments with the notices of the run."""
     kept: dict[tuple[str, str], float] = {}
     for sample in samples(analysis, suspects):
         key = (sample.metric, labelled({name: clean(value) for name, value in sample.labels.items()}))

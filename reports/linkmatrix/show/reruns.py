@@ -23,7 +23,7 @@ def short_samples(judged: Iterable[Judged]) -> int:
 
 
 def rerun_commands(judged: Sequence[Judged]) -> list[str]:
-    """The commands that repeat tests of ReFrame: one per partition, node of a sweep, and node of -S on=NODE."""
+    """The commands that repeat tests of ReFrame: one per partition, per swept node, and per node of -S on=NODE."""
     short = short_samples(judged)
     chosen: dict[tuple[str, str, str], dict[str, None]] = {}  # {(partition, node of a sweep, other node): hashes}
     for test in (one.test for one in judged if not one.test.fixture):

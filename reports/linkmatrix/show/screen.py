@@ -112,7 +112,7 @@ class Screen:
             self.put(self.text(line, style))
 
     def print_once(self, text: str, indent: int = 0) -> None:
-        """Prints a paragraph, unless this method has printed it before."""
+        """Prints a paragraph, unless this method has already printed the same paragraph."""
         if text not in self.printed:
             self.printed.add(text)
             self.print(text, indent=indent)
@@ -157,9 +157,9 @@ class Screen:
     ) -> None:
         """Prints a table, in blocks of columns that fit the width. Cells with a verdict have a glyph.
 
-        heads: rows of heads, with a text per column or per group of columns.
+        heads: the rows of headings. A row has a text per column, or per group of columns.
         rows: (label, cells).
-        corner: the head of the labels.
+        corner: the heading of the labels.
         group: number of columns that stay in the same block.
         """
         count = len(rows[0][1])

@@ -190,7 +190,7 @@ def kind_lines(found: Sequence[Kind], screen: Screen, most: int = MAX_KINDS) -> 
 
 
 def aligned(marks: Sequence[str], rows: Sequence[tuple[str, ...]], gap: str) -> list[str]:
-    """The rows of a table. The mark comes first. The first column is aligned left, other columns are aligned right."""
+    """The rows of a table, each after its mark. The first column is aligned left. Others are aligned right."""
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     texts = []
     for mark, (name, *rest) in zip(marks, rows, strict=True):
