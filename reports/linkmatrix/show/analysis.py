@@ -195,7 +195,7 @@ class Analysis:
         return list(dict.fromkeys([*([SIMULATED] if self.simulated else []), *lines]))
 
     def with_all_testcases(self, step: str) -> str:
-        """The step `step`. If some cells already have references, its command adopts references for all test cases."""
+        """The step `step`. If some cells have references, its command adopts references for all test cases."""
         is_partial = self.verdict is Verdict.NOT_JUDGED and any(matrix.compared for _, _, matrix in self.matrices)
         return step.replace(BASELINE, words.ALL_REFERENCES) if is_partial else step
 

@@ -282,9 +282,9 @@ def points_of(results: Iterable[Result]) -> list[Point]:
 def draw_scaling(record: dict[str, Any], results: Sequence[Result]) -> dict[str, bytes]:
     """Draws six charts of a simulation: {"png": content, "svg": content}.
 
-    The charts show time, rate and efficiency. The upper charts have the number of devices on the axis, a line per
-    number of bodies, and dashed lines for a simulation without losses. The lower charts have the number of bodies on the axis, and a
-    line per number of devices.
+    The charts show time, rate and efficiency. The upper charts have the number of devices on the axis, and a line per
+    number of bodies. Dashed lines are the values without losses. The lower charts have the number of bodies on the
+    axis, and a line per number of devices.
     """
     points = points_of(results)
     with picture_style():
@@ -301,7 +301,7 @@ def draw_scaling(record: dict[str, Any], results: Sequence[Result]) -> dict[str,
 
 
 def draw_by_devices(axes: Axes, chart: ScalingChart, points: list[Point], is_weak: bool) -> None:
-    """Draws values over the number of devices: a line per number of bodies, and dashed lines for no losses."""
+    """Draws values over the number of devices, with a line per number of bodies. Dashed: values without losses."""
     for number, bodies in enumerate(sorted({point.bodies for point in points})):
         line = sorted((point for point in points if point.bodies == bodies), key=lambda point: point.devices)
         places = [point.devices for point in line]

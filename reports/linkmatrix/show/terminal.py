@@ -1,6 +1,6 @@
 """Prints a run in the terminal: matrices with a glyph and a colour per cell, then verdict, findings and next steps.
 
-Cells that are worse than expected are orange. Better cells are blue. Colour-blind readers can distinguish these colours.
+Cells that are worse than expected are orange. Better cells are blue. Colour-blind readers can distinguish both colours.
 """
 
 from __future__ import annotations
