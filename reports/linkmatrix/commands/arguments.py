@@ -182,7 +182,10 @@ def published_tables(options: argparse.Namespace, judged: list[Judged]) -> "dict
 
 
 def judged_run(options: argparse.Namespace) -> tuple[stored.Run, list[Judged]]:
-    """The run that the options select, and the judged tests of its last attempts. Raises BadInput."""
+    """Returns (the run that the options select, its judged tests). Raises BadInput.
+
+    Of several attempts of a test case, only the attempt that gives the verdict is returned.
+    """
     paths = [path for path in [options.path, *getattr(options, "more", [])] if path is not None]
     if paths and is_bundle(paths[0]):
         run = run_from_bundle(options)

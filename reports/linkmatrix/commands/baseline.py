@@ -137,7 +137,7 @@ def run_baseline(options: argparse.Namespace) -> int:
 
 
 def usable_tests(report: Path) -> tuple[set[str], dict[str, list[str]]]:
-    """Returns (names of the tests in a report whose results are usable as references, {reason: names of other tests}).
+    """Returns (names of the tests in a report that are usable for references, {reason: names of unusable tests}).
 
     Raises BadInput.
     """

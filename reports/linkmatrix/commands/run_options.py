@@ -111,7 +111,7 @@ def load_options(paths: Iterable[str]) -> list[str]:
 def check_options(more: Sequence[str], keeps_junit: bool = False) -> None:
     """Raises BadInput or NotStarted if `more` contains an option that linkmatrix refuses.
 
-    keeps_junit: refuse --report-junit too, because linkmatrix writes the JUnit file.
+    keeps_junit: whether to refuse --report-junit too, because linkmatrix writes the JUnit file.
     """
     if why := refused_option(more):
         raise BadInput(why)
@@ -173,7 +173,7 @@ def without_warnings(options: Sequence[str], more: Sequence[str]) -> list[str]:
 
     * A test or fixture does not have the variable of `-S VARIABLE=VALUE`.
     * The time of --duration is over.
-    * --restore-session found another search path. Each run sets another search path.
+    * --restore-session found a changed search path. The search path is different in each run.
 
     If ReFrame leaves out a test with another warning, the comparison with the manifest finds the missing test.
     """

@@ -37,7 +37,9 @@ class SlotRuns:
     """The runs in which one component was in one slot.
 
     * first, last: times of the first and last run
-    * runs, flagged, clean: number of all runs, of runs that flagged the pair, and of clean runs
+    * runs: number of all runs
+    * flagged: number of runs that flagged the pair
+    * clean: number of clean runs
     * events: (time, whether the run flagged the pair) of each flagged or clean run, in order of time. A pair that was
       never flagged keeps only the last MOST_KEPT events.
     """
@@ -64,7 +66,8 @@ class SlotRuns:
 class SwapResult:
     """The result of a swap, for a component and a slot that were flagged in the same run.
 
-    * component, slot: probability that the component is bad, and probability that the slot is bad
+    * component: probability that the component is bad
+    * slot: probability that the slot is bad
     * new_slot: the present slot of the component; None if no later run found the component in another slot
     * new_component: the present component in the slot; None if no later run found another component in the slot
     * unflagged: the candidates of `find_candidates` that are certainly good

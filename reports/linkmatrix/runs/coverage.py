@@ -164,7 +164,7 @@ def common_testcases(measured: Iterable[Mapping[str, int]]) -> tuple[str, ...]:
 
 
 def flag_reasons(suspects: Iterable[Suspect], clean_runs: int) -> dict[str, str]:
-    """Returns {node: sentence about its component with the oldest flag}. suspects: the oldest flag first."""
+    """Returns {node: sentence about its component with the oldest flag}. suspects: sorted by oldest flag."""
     return {short(one.node): one.sentence(clean_runs) for one in reversed(list(suspects))}
 
 

@@ -337,8 +337,8 @@ def open_index(prefix: Path, folder: Path | None, again: bool = False) -> Iterat
     """A context with the updated index of a prefix. Raises BadInput, OSError, lock.Held.
 
     * folder: the folder of references; None for the references of the package
-    * again: judge again all reports that were judged with other references or by another version. Without this flag, a
-      note contains the number of these reports.
+    * again: whether to judge again the reports that were judged with other references or by another version. If false,
+      a note contains the number of these reports.
     """
     path, references, by = prefix / FILE, References.load(folder), fingerprint(folder)
     try:

@@ -197,7 +197,7 @@ class Writer:
                 )
 
     def value(self, column: str, content: Any) -> Any:
-        """The value to store in a column. Names and sets are stored as their numbers, other content unchanged."""
+        """The value to store in a column. Names and sets are stored as numbers. Other content is stored unchanged."""
         if isinstance(content, (dict, list)):
             text = json.dumps(content, sort_keys=True, separators=(",", ":"))
             return self.stored_number("sets", "digest", hashlib.sha256(text.encode()).digest(), text)

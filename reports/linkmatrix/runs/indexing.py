@@ -164,7 +164,7 @@ def start_time(one: Judged, began: str, written: float) -> int | None:
     """The start of a test in seconds since 1970; None if unknown.
 
     If the node's clock agrees with ReFrame's clock, the start in the record is used. Otherwise, the start of the
-    session (`began`) is used: a wrong clock could make a result seem newer than a FAIL.
+    session (`began`) is used, because a wrong clock could make a result seem newer than a FAIL.
     """
     record = one.test.record
     recorded = record["started"] if record else ""

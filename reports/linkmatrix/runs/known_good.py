@@ -107,10 +107,11 @@ def test_outcomes(
 ) -> Iterator[Outcome]:
     """Yields the outcomes of a test of a single node.
 
-    * components: {slot: identity} and {"driver": version} of the node at that time; None if unknown
-    * If the verdict of the test is worse than the verdicts of its test cases, the whole test also has an outcome.
-    * If another process disturbed a test case, its outcome is DISTURBED instead of PASS, WARN or NOT JUDGED. The same
-      rule applies to the outcome of the whole test.
+    If the verdict of the test is worse than the verdicts of its test cases, the whole test also has an outcome. If
+    another process disturbed a test case, its outcome is DISTURBED instead of PASS, WARN or NOT JUDGED. The same rule
+    applies to the outcome of the whole test.
+
+    components: {slot: identity} and {"driver": version} of the node at that time; None if unknown.
     """
     known = frozenset((components or {}).items())
     for name, case in cases.items():

@@ -86,7 +86,7 @@ HARMLESS = {
 
 
 def paths_with_tests(mode: str, repository: Path) -> list[str]:
-    """The paths that contain all tests of a mode, for ReFrame's option -c: files of checks/, or the folder."""
+    """The paths that contain all tests of a mode, for ReFrame's option -c: files in checks/, or the folder checks/."""
     folder, without = repository / "checks", WITHOUT_TESTS.get(mode, ())
     files = [file for file in sorted(folder.glob("*.py")) if file.name not in without]
     if not without or not files or any(file.is_dir() and file.name[0] not in "._" for file in folder.glob("*")):

@@ -98,7 +98,7 @@ class Budget:
     jobs: list[Job] = field(default_factory=list)
 
     def plan(self, wanted: Iterable[Job], most: float) -> None:
-        """Plans the wanted jobs in their order. Ends when the budget or `most` node-seconds are used."""
+        """Plans the wanted jobs in their order. Stops when the budget or `most` node-seconds are used up."""
         for job in wanted:
             if job.cost > min(self.left, most):
                 return  # all jobs of a queue cost the same
@@ -142,8 +142,8 @@ def plan(
 def urgency(node: Node) -> tuple[bool, bool, float]:
     """The sort key of urgent nodes: flagged nodes first, then changed nodes, then incompletely measured nodes.
 
-    In each group, the node with the oldest measurement is first. A node that was never measured completely is the last
-    incompletely measured node, because a complete measurement may be impossible.
+    In each group, the node with the oldest measurement is first. Nodes that were never measured completely are at the
+    end of the last group, because a complete measurement may be impossible.
     """
     if node.flagged or node.changed:
         return not node.flagged, not node.changed, node.since

@@ -63,7 +63,7 @@ class JudgedClasses(NamedTuple):
 def result_path(record: Mapping[str, Any], result: Result, variant: str) -> str:
     """The path in the scopes of a result, such as "device memory, staged".
 
-    variant: the variant words of the test. If the user set a size, the words contain the size.
+    variant: see `Test.variant`. If the user set a size, the variant contains the size.
     """
     size = table_size(variant)
     words = distinguishing_words(record, result, variant) + ("" if size is None else f", {size} bytes")
@@ -156,11 +156,11 @@ Adapters = dict[str, tuple[tuple[str, str], Sighting]]
 
 
 def named_adapters(record: Mapping[str, Any]) -> Adapters:
-    """Returns {name of an adapter: ((node, identity), sighting)}, with the names in findings and in counters.
+    """Returns {name of an adapter: ((node, identity), sighting)}. An adapter has several names.
 
     * The name in findings is "mlx5_2 of n17".
-    * The name in counters is "mlx5_2". If the record has several nodes, the name is "n17:mlx5_2".
-    * In counters, the second port ends with ":2". All ports of an adapter share an entry.
+    * The name in counters is "mlx5_2". If the record has several nodes, this name is "n17:mlx5_2".
+    * The name of the second port in counters is "mlx5_2:2".
     """
     nodes = {node["name"] for node in record["nodes"]}  # one of them may have no adapter
     several = len(nodes | {one["place"].get("node") for one in record["adapters"]}) > 1

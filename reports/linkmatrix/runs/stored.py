@@ -159,9 +159,10 @@ def without_duplicates(runs: Sequence[Run], for_verdicts: bool = True) -> list[R
 def find_duplicate(test: Test, own_run: int | None, known: Iterable[tuple[int, Test]]) -> Test | None:
     """The first duplicate of `test` among the tests `known`; None if there is none.
 
+    Two tests of different checks are no duplicates. A test of an unknown check may be a duplicate of any test.
+
     * known: (number of the run, test) of tests with the same measurement
     * own_run: the number of the run whose tests are no duplicates; None to compare with the tests of all runs
-    * Two tests of different checks are no duplicates. A test of an unknown check may be a duplicate of any test.
     """
 
     def asked(one: Test) -> tuple[str, str] | None:

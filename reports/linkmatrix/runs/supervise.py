@@ -259,7 +259,10 @@ def without_colours(text: str) -> str:
 
 
 def build_progress(prefix: Path, since: float) -> str:
-    """The progress of the newest build, such as ", 7 of 19"; "" if no build since the time `since` counts its steps."""
+    """The progress of the newest build, such as ", 7 of 19".
+
+    Returns "" if no build since the time `since` prints a number of steps.
+    """
     try:
         outputs = [(file.stat().st_mtime, file) for file in prefix.glob(BUILD_OUTPUT)]
         changed, newest = max(outputs)

@@ -141,7 +141,7 @@ def with_node_ranks(text: str, known_as: Mapping[str, str]) -> str:
 def judged_scopes(
     one: Judged, record: Mapping[str, Any], result: Result, matrix: MatrixVerdict
 ) -> tuple[dict[str, set[Scope]], dict[str, set[Scope]]]:
-    """Returns ({endpoint or adapter: its clean scopes}, {endpoint or adapter: its other scopes}) of a result."""
+    """Returns ({endpoint or adapter: its clean scopes}, {endpoint or adapter: its scopes that are not clean})."""
     testcase, path = result["testcase"], scopes.result_path(record, result, one.test.variant)
     found: tuple[dict[str, set[Scope]], dict[str, set[Scope]]] = ({}, {})
     for each in (scopes.endpoint_classes(matrix), scopes.adapter_classes(record, result, matrix)):
@@ -271,7 +271,7 @@ def cell_flags(
 def common_cause_mask(judged: rules.Judged) -> np.ndarray:
     """Whether each cell is intermittent with a common cause, as a mask. Without a common cause, no cell is True.
 
-    The intermittent cells have a common cause if a fault of one device or pair cannot explain their number.
+    The intermittent cells have a common cause if a fault of one device or pair cannot explain so many cells.
     """
     has_common_cause = judged.slow is not None and judged.slow.has_common_cause
     return (judged.rules == rules.ORDER["intermittent"]) & has_common_cause

@@ -36,7 +36,7 @@ class Test:
     * reason: sentences on why ReFrame failed the test, and on why there is no record
     * phase: the phase in which ReFrame failed the test
     * reference: the table of references that the partition names; "" if the partition names no table
-    * variant: the variant words of the name of the table, such as "@all@device"
+    * variant: the words of the table name that distinguish the variants of a test, such as "@all@device"
     * node: the node of the test; "" for any node
     * job_nodes: the nodes of the job, from ReFrame's report
     * hashcode: ReFrame's hash of the test, equal on all partitions
@@ -317,7 +317,7 @@ def record_place(case: Mapping[str, Any], report: Path) -> Path | None:
 def writes_record(case: Mapping[str, Any]) -> bool:
     """Whether a test case writes a record.
 
-    The function uses further criteria than `keep_files`, because users may change `keep_files`.
+    The function does not rely on `keep_files` alone, because users may change `keep_files`.
     """
     return (
         "record.json" in case.get("keep_files", ["record.json"])

@@ -12,7 +12,7 @@ NEW = "; for a new one, 'linkmatrix detect --system NAME' writes a file into con
 
 
 def unknown_name_error(wanted: str, folders: Iterable[Path]) -> str:
-    """A sentence about a system or partition that does not exist, with the names that exist. "" for a known name.
+    """An error message if a system or partition does not exist, with the existing names; "" for a known name.
 
     Also returns "" if a system file does not contain its name as literal text. Only ReFrame can then check the name.
     wanted: "SYSTEM" or "SYSTEM:PARTITION".

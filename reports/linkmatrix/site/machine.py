@@ -118,7 +118,7 @@ def local_launcher(mpi: bool) -> str:
 
 
 def without_scheduler(found: Machine) -> Machine:
-    """The machine as if it had no scheduler."""
+    """A copy of the description of the machine, without its scheduler."""
     return replace(found, scheduler="local", launcher=local_launcher(found.mpi))
 
 

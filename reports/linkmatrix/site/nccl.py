@@ -14,7 +14,7 @@ def header(prefix: str) -> Path:
 
 
 def prefixes(toolkits: Iterable[str] = ()) -> list[str]:
-    """The installation prefixes that contain nccl.h. toolkits: prefixes of CUDA, where nccl.h may be too."""
+    """The installation prefixes that contain nccl.h. toolkits: prefixes of CUDA, which are searched too."""
     given = [os.environ.get(name, "") for name in VARIABLES]
     return [prefix for prefix in dict.fromkeys([*given, *toolkits, *SYSTEM]) if prefix and header(prefix).is_file()]
 

@@ -4,7 +4,7 @@ import os
 
 
 def variables(oversubscribe: bool) -> list[list[str]]:
-    """[name, value] of environment variables for Open MPI 4 and 5.
+    """Returns [name, value] of each environment variable for Open MPI 4 and 5.
 
     If root runs this process, the variables allow ranks of root.
     oversubscribe: whether to allow more ranks than cores. Open MPI then binds no rank to a core.

@@ -229,7 +229,7 @@ class Slurm(SlurmJobScheduler):
         return {number: reason for number, reason in reasons.items() if reason not in ("", "None")}
 
     def permanent_cause(self, job: Job, reason: str) -> str:
-        """A sentence why a job can never begin, although its reason is usually temporary; "" if the job may begin.
+        """Explains why a job can never begin, although its reason is usually temporary; "" if the job may begin.
 
         Limits are queried once per reason. Nodes are queried each time, because a node may be drained later.
         """

@@ -85,7 +85,7 @@ def limits_cause(job: Mapping[str, str], query: Query) -> str:
 
 
 def resources(text: str) -> dict[str, float]:
-    """Parses a text such as "cpu=4,mem=2G,gres/gpu=8" to {resource: amount}. Leaves out values that are no numbers."""
+    """Parses a text such as "cpu=4,mem=2G,gres/gpu=8" to {resource: amount}. Leaves out values that are not numbers."""
     found = {}
     for pair in text.split(","):
         name, _, value = pair.rpartition("=")

@@ -48,7 +48,10 @@ class Container:
     options: tuple[str, ...] = ()
 
     def all_mounts(self, stage: Path, programs: Path) -> list[tuple[str, str]]:
-        """The mounts of a job: the stages of job and build, with the same path inside, and the partition's mounts."""
+        """The mounts of a job: the stage of the job, the stage of the build, and the partition's mounts.
+
+        Each stage has the same path outside and inside the container.
+        """
         return [*((str(folder), str(folder)) for folder in (stage, programs)), *self.mounts]
 
     def command(self, program: str, stage: Path, programs: Path, with_gpus: bool) -> str:

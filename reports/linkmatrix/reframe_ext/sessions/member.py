@@ -183,9 +183,10 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
         output.copy_to(Path(self.stagedir), part if sharing > 1 else None, self.display_name)
 
     def shared_testcase(self) -> str | None:
-        """The name of this test's test case, if one process can measure this and other test cases.
+        """The name of this test's test case, if a process can measure this test case together with other test cases.
 
-        Returns "" for a test that reads the topology only, and None for a test whose process measures no other test.
+        Returns "" if the test only reads the topology. Returns None if a process that measures this test can measure no
+        other test.
         """
         return None
 

@@ -30,9 +30,9 @@ ENDING = re.compile(r"Result: (?:PASS|FAIL|ERROR|TIMEOUT)")
 
 
 def part_text(text: str, result: str) -> str:
-    """The standard output of a process, in which the last line is "Result: `result`".
+    """The standard output of a process, with the last line changed to "Result: `result`".
 
-    If `result` is not a final result, the line is left out.
+    If `result` is not a final result, this last line is left out.
     """
     lines = [line for line in text.splitlines() if not ENDING.fullmatch(line)]
     ending = [line for line in [f"Result: {result}"] if ENDING.fullmatch(line)]

@@ -253,7 +253,7 @@ def layout_of(tasks: int, ranks_per_node: int) -> dict[str, int]:
 
 
 def launch_options(extras: dict[str, Any], kind: str, layout: dict[str, int]) -> list[str]:
-    """The launcher's options in the partition's extras, in which the placeholders have the values of a layout.
+    """The launcher's options from the partition's extras. The values of a layout replace the placeholders.
 
     Raises ValueError for an unknown placeholder.
     kind: "rank_options" or "process_options".
@@ -309,7 +309,7 @@ def partition_container(test: Any) -> containers.Container | None:
 
 
 def program_path(program: str, folder: Path) -> str:
-    """The path of a program, quoted for the shell. A name is looked up in `folder`."""
+    """The path of a program, quoted for the shell. A name without a folder is a program in `folder`."""
     return shlex.quote(str(folder / program))
 
 
