@@ -38,10 +38,11 @@ def cell_references(
 ) -> tuple[Table, Pairs]:
     """Returns (table, pairs) with the references of a matrix in memory.
 
-    * found, count: the medians and noise of the runs, and the number of runs
-    * cells: the number of compared cells
-    * table: one reference per class with two or more similar cells, and the references of the other cells
+    * table: one reference per class with two or more similar cells, and one reference for each other cell
     * pairs: {pair: (link class, reference of the pair)} for a small matrix; {} for a large matrix
+    * found: the medians and the noise of the runs
+    * cells: the number of compared cells
+    * count: the number of runs
     """
     names = lasting_names(matrix.testcase, matrix.rows), lasting_names(matrix.testcase, matrix.columns)
     small = len({*names[0], *names[1]}) <= MAX_LISTED_ENDPOINTS
@@ -75,15 +76,16 @@ def cell_references(
 
 
 def nameable_mask(rows: Sequence[str], columns: Sequence[str]) -> np.ndarray:
-    """The mask of the cells whose pair can be written in `$classes`, rows × columns."""
+    """True for the cells whose pair can be written in `$classes`; rows × columns."""
     words = (np.array([NAMES.fullmatch(name) is not None for name in axis], dtype=bool) for axis in (rows, columns))
     return np.logical_and.outer(*words) & (np.array(rows)[:, None] != np.array(columns))
 
 
 def similarity_limit(reference: Reference, floor: Floor) -> float:
-    """The largest difference from its class, as a fraction, with which a cell uses the reference of the class.
+    """The similarity limit of a link class, as a fraction.
 
-    The limit is half of the tolerance, so that faults of faster cells are also detected.
+    If a cell differs from its class by more than this limit, the cell gets a reference of its own. The limit is at most
+    half of the tolerance. Otherwise, the tolerance would hide faults of faster cells.
     """
     lower, upper = -(reference.lower or 0), reference.upper or 0
     near = min(lower, upper) / 2
@@ -91,9 +93,9 @@ def similarity_limit(reference: Reference, floor: Floor) -> float:
 
 
 def noise_margin(reference: Reference, sigma: float, cells: int, count: int) -> float:
-    """The largest difference from its class, as a fraction, that does not increase the false alarms of a cell.
+    """The largest difference between a cell and its class that does not cause more false alarms, as a fraction.
 
-    The result is the larger of two values: the tolerance minus the noise, and the uncertainty of the medians.
+    This is the larger of two values: the tolerance minus the noise, and the uncertainty of the medians.
     """
     error = sigma * math.sqrt(noise.MEDIAN_EFFICIENCY / count)
     return max(-(reference.lower or 0) - noise.tolerance(sigma, cells, count), STANDARD_ERRORS * error)
@@ -110,8 +112,8 @@ def class_references(
 ) -> Table:
     """Returns {"cell[CLASS]": reference} of a matrix that is too large for memory.
 
-    The noise of a reference includes the differences between the cells of the class. medians: {link class: median of
-    all runs}.
+    The noise of a reference includes the differences between the cells of the class.
+    medians: {link class: median over all runs}.
     """
     table = {}
     for group, sigma in found.class_sigma.items():
@@ -124,10 +126,11 @@ def class_references(
 
 
 def large_matrix_classes(matrix: Matrix, classes: np.ndarray, applies: np.ndarray) -> dict[str, list[Group]]:
-    """Returns {class: groups of pairs} of a matrix of many endpoints. applies: the mask of the measured cells.
+    """Returns {link class: groups of pairs} of a matrix of many endpoints. applies: True for measured cells.
 
-    With several nodes, the groups contain only pairs inside each node, because a pair between nodes is always NET. The
-    result is empty if the nodes have different classes, or if a class needs more than MAX_GROUPS_PER_CLASS groups.
+    With several nodes, the groups contain only pairs inside each node, because the class of a pair between nodes is
+    always NET. The result is empty if the classes differ from node to node. The result is also empty if a class needs
+    more than MAX_GROUPS_PER_CLASS groups.
     """
     nodes, places = places_by_node(matrix.rows)
     several = len(set(nodes)) > 1
@@ -150,19 +153,20 @@ def large_matrix_classes(matrix: Matrix, classes: np.ndarray, applies: np.ndarra
 
 
 def adopted_class(pair: str, found: str, classes: PairClasses) -> str | None:
-    """The class whose reference applies to a pair; None if no reference applies.
+    """The link class whose reference applies to a pair; None if no reference of a class applies.
 
-    found: the class of the pair in the runs.
+    found: the class that the runs found for the pair.
     """
     return classes.pair_class(pair) or (None if found in classes.groups else found)
 
 
 def fit_to_table(proposal: Proposal, present: Table, classes: PairClasses) -> Proposal:
-    """Fits the proposal to an existing table. present: the rows of the table. classes: its adopted classes.
+    """Fits the proposal to an existing table. present: the rows of the table. classes: the adopted classes.
 
-    * A pair that has a row in the table keeps a row.
-    * A pair that was adopted in another class moves to the class that the runs found (`moved`), and gets its own row.
-    * `groups` of the result contains new groups only.
+    * A pair that has a row of its own in the table keeps its own row.
+    * A pair whose adopted class differs from the class of the runs moves to the class of the runs, and gets its own
+      row. `moved` of the result contains these pairs.
+    * `groups` of the result contains only new groups.
     """
     if not proposal.pairs:
         new = {name: groups for name, groups in proposal.groups.items() if name not in classes.groups}
@@ -186,7 +190,7 @@ def fit_to_table(proposal: Proposal, present: Table, classes: PairClasses) -> Pr
 
 
 def new_groups(proposal: Proposal, group: str, classes: PairClasses) -> Sequence[Group]:
-    """Groups for the pairs that the runs found in the class `group`, and that have no adopted class yet."""
+    """Groups for the pairs of the link class `group` that have no adopted class yet. The class is that of the runs."""
     endpoints = [pair.partition("->")[::2] for pair, (pair_class, _) in proposal.pairs.items() if pair_class == group]
     endpoints = [pair for pair in endpoints if is_nameable(*pair) and classes.pair_class("->".join(pair)) is None]
     rows, columns = (list(dict.fromkeys(axis)) for axis in zip(*endpoints, strict=True)) if endpoints else ([], [])
@@ -197,12 +201,12 @@ def new_groups(proposal: Proposal, group: str, classes: PairClasses) -> Sequence
 
 
 def is_nameable(source: str, destination: str) -> bool:
-    """Whether `$classes` can contain a pair. The names of both endpoints must have the syntax of `$classes`."""
+    """Whether `$classes` can contain a pair. Its endpoints must differ, and their names must fit the syntax."""
     return source != destination and all(NAMES.fullmatch(one) for one in (source, destination))
 
 
 def with_pair_rows(present: Table, proposal: Proposal, classes: PairClasses) -> Table:
-    """The rows of a table, with an additional row for each pair that uses the reference of its class."""
+    """The rows of a table, and an additional row for each pair that uses the reference of its link class."""
     found = dict(present)
     for pair, (group, _) in proposal.pairs.items():
         reference = present.get(f"cell[{adopted_class(pair, group, classes)}]")

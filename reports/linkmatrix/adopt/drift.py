@@ -5,13 +5,13 @@ because they have common causes.
 
 * Trend: the exact two-sided Mann-Kendall test. The test assumes no distribution of the noise. The smallest p-value of
   six runs is 1/360, if all values fall or all values rise.
-* Step: the best split into earlier and later runs, by Student's t. The noise is the variance inside both sides, and is
-  assumed to be normal. The p-value is multiplied by the number of splits (Bonferroni). A rank test is not possible,
-  because its smallest p-value of six runs would be 2/20.
-* Hosts: the runs of each host are tested separately, because healthy hosts differ. A change of the level by more than
-  the floor together with a change of the host is reported as a difference between the hosts.
+* Step: the split into earlier and later runs with the largest Student's t. The noise is the variance inside both sides,
+  and is assumed to be normal. The p-value is multiplied by the number of splits (Bonferroni). A rank test is not
+  possible, because its smallest p-value of six runs would be 2/20.
+* Hosts: the runs of each host are tested separately, because healthy hosts differ. If the level changes together with
+  the host and by more than the floor, a difference between the hosts is reported.
 
-A change of less than half of the floor is ignored. The reference then differs from the newest runs by at most about a
+A change by less than half of the floor is ignored. The reference then differs from the newest runs by at most about a
 quarter of the floor.
 """
 
@@ -40,7 +40,8 @@ TREND, STEP = "trend", "step"
 class Drift(NamedTuple):
     """A trend or a step among runs.
 
-    * change: as a fraction; per run for a trend, in total for a step
+    * kind: TREND or STEP
+    * change: the change as a fraction; per run for a trend, in total for a step
     * after: number of runs before the step
     """
 
@@ -68,7 +69,7 @@ class Series:
     least_change: float
 
     def by_host(self) -> list["Series"]:
-        """Returns one series per host. If all runs are of one host, the result is the series itself."""
+        """Splits the series into one series per host. If all runs are of one host, returns [self]."""
         names = sorted(set(self.hosts))
         if len(names) == 1:
             return [self]
@@ -87,13 +88,14 @@ class Series:
 
 
 class Evidence(NamedTuple):
-    """The results of both tests. Each field is an array with one item per series.
+    """The results of the tests for a trend and for a step. Each field is an array with one item per series.
 
-    * has_trend, has_step: whether the trend, or the step, is significant and large enough
+    * has_trend: whether there is a significant trend that is large enough
     * slope: the change per run, as a fraction
+    * has_step: whether there is a significant step that is large enough
     * step_size: the change at the best split, as a fraction
     * after: the number of runs before the step
-    * fits_step: whether two levels fit the runs at least as well as a straight line
+    * fits_step: whether a step fits the runs at least as well as a straight line
     """
 
     has_trend: np.ndarray
@@ -105,7 +107,7 @@ class Evidence(NamedTuple):
 
 
 def find_drift(levels: np.ndarray, least: float, classes: int = 1) -> Drift | None:
-    """The significant trend or step of a series; None if there is neither.
+    """The significant trend or step of a series; None without a significant trend or step.
 
     * levels: one number per run
     * least: the smallest change that counts, as a fraction
@@ -140,8 +142,8 @@ def drift_evidence(levels: np.ndarray, least: float, classes: int = 1) -> Eviden
 def least_score(count: int) -> int:
     """The smallest significant score of the two-sided Mann-Kendall test for `count` runs.
 
-    The score is the number of pairs of runs that rise, minus the number of pairs that fall. The result is exact up to
-    MOST_EXACT runs. If no score is significant, the result is larger than every possible score.
+    The score is the number of pairs of runs whose values rise, minus the number of pairs whose values fall. The result
+    is exact up to MOST_EXACT runs. If no score is significant, the result is larger than every possible score.
     """
     pairs = count * (count - 1) // 2
     if count > MOST_EXACT:
@@ -159,27 +161,30 @@ def least_score(count: int) -> int:
 def possible_splits(count: int) -> range:
     """The possible numbers of runs before a step, for `count` runs.
 
-    Both sides have several runs: one outlier is no step.
+    Both sides of a step have several runs, because one outlier is no step.
     """
     side = max(LEAST_SIDE, math.ceil(RUN_FRACTION * count))
     return range(side, count - side + 1)
 
 
 def residual_of_step(levels: np.ndarray, after: int) -> np.ndarray:
-    """The sum of the squared distances of the runs from the mean of their side of the split, per series."""
+    """The sum of squared distances of the runs from the mean of their side of the split, for each series."""
     sides = (levels[:, :after], levels[:, after:])
     return sum(((side - side.mean(axis=1, keepdims=True)) ** 2).sum(axis=1) for side in sides)
 
 
 def residual_of_line(levels: np.ndarray) -> np.ndarray:
-    """The sum of the squared distances of the runs from the best straight line, per series."""
+    """The sum of squared distances of the runs from the best straight line, for each series."""
     time = np.arange(levels.shape[1]) - (levels.shape[1] - 1) / 2
     off = levels - levels.mean(axis=1, keepdims=True)
     return (off**2).sum(axis=1) - (off @ time) ** 2 / (time**2).sum()
 
 
 def student_ratio(levels: np.ndarray, after: int, residual: np.ndarray) -> np.ndarray:
-    """Student's t of a split: the difference of the means of both sides, divided by its standard error."""
+    """Student's t of a split, for each series: the difference of both means, divided by its standard error.
+
+    after: number of runs before the split. residual: from `residual_of_step`.
+    """
     count = levels.shape[1]
     difference = np.abs(levels[:, :after].mean(axis=1) - levels[:, after:].mean(axis=1))
     error = np.sqrt(residual / (count - 2) * (1 / after + 1 / (count - after)))
@@ -201,8 +206,8 @@ def student_tail(ratio: np.ndarray, freedom: int) -> np.ndarray:
 def class_series(sizes: Mapping[int, Sequence[Sample]], floor: Floor | None) -> Iterator[Series]:
     """Yields one series per link class of a test case. sizes: {size: the results of the runs}.
 
-    If the runs have several sizes, each run still has one level, because the sizes of a run are not independent. The
-    level is then the median over the sizes, in % of the median of all runs.
+    A run has one level, even if the run has several sizes, because the sizes of a run are not independent. The level of
+    several sizes is the median over the sizes. The value of each size is then in % of the median of all runs.
     """
     levels: dict[str, dict[tuple[str, str, str], list[float]]] = {}
     units: dict[str, tuple[float, str]] = {}
@@ -230,14 +235,14 @@ def class_series(sizes: Mapping[int, Sequence[Sample]], floor: Floor | None) -> 
 
 
 def sentences(sizes: Mapping[int, Sequence[Sample]], floor: Floor | None) -> list[str]:
-    """One sentence per trend, step or difference between hosts of a test case. sizes: {size: results of the runs}."""
+    """One sentence per trend, per step or per difference between hosts. sizes: {size: results of the runs}."""
     return drift_sentences(list(class_series(sizes, floor)))
 
 
 def drift_sentences(every: Sequence[Series]) -> list[str]:
-    """One sentence per trend or step. If there are none: one sentence per difference between hosts.
+    """One sentence per trend or step. Without trends and steps, one sentence per difference between hosts.
 
-    every: one series per class.
+    every: one series per link class.
     """
     parts = [part for one in every for part in one.by_host()]
     drifts = [sentence(one, found) for one in parts if (found := find_drift(one.levels, one.least_change, len(parts)))]
@@ -245,9 +250,10 @@ def drift_sentences(every: Sequence[Series]) -> list[str]:
 
 
 def host_sentence(series: Series, classes: int) -> str:
-    """A sentence if the level differs between two groups of hosts by more than the floor; otherwise "".
+    """A sentence about two groups of hosts whose levels differ by more than the floor; "" without a difference.
 
-    Such as "NV18 differs between hosts by -5.0 %: …".
+    Example: "NV18 differs between hosts by -5.0 %: …".
+    classes: the number of tested link classes.
     """
     found = find_drift(series.levels, series.least_change / FLOOR_FRACTION, classes)
     if found is None or found.kind != STEP:
@@ -262,9 +268,9 @@ def host_sentence(series: Series, classes: int) -> str:
 
 
 def sentence(series: Series, found: Drift) -> str:
-    """The trend or step as a sentence.
+    """The sentence about a trend or step.
 
-    Such as "NV18 falls from 396 to 358 GB/s over 6 runs (-2.0 % per run, …)" or "NV18 has a step of -5.0 % between …".
+    Examples: "NV18 falls from 396 to 358 GB/s over 6 runs (-2.0 % per run, …)", "NV18 has a step of -5.0 % between …".
     """
     levels, unit, percent = series.levels, series.unit, f"{100 * found.change:+.1f} %"
     if found.kind == TREND:

@@ -1,4 +1,4 @@
-"""A proposal of references: its calculation, the comments on its origin, and the reasons to refuse a proposal."""
+"""Proposed references: their calculation, the comments on their origin, and the reasons to refuse them."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -28,11 +28,11 @@ FINGERPRINT = ("driver", "CUDA", "MPI", "cuda", "mpi")  # software that must not
 class Sample(NamedTuple):
     """One result of one run.
 
-    * source: the path of the test's record; the name of the test without a record
+    * source: the path of the test's record, or the name of the test if its record has no path
     * record: the record of the run
     * result: an entry of the record's `results`
     * table: the name of the table of references that the partition names
-    * variant: how the measurement differs from the usual measurement, such as "@all@device" (see references.keys)
+    * variant: the variant words of the test, such as "@all@device"; see `references.keys`
     """
 
     source: str
@@ -48,7 +48,7 @@ class Sample(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """References for the median, the lowest and the highest cell of a link class, from all runs."""
+    """Three references of a link class, each from all runs: for its median, its lowest cell and its highest cell."""
 
     median: Reference
     low: Reference
@@ -60,14 +60,15 @@ class Proposal:
     """The proposed references of one test case, and the evidence for them.
 
     * table: {row of the file: reference}
-    * cells, runs: number of compared cells, and number of runs
+    * cells: number of compared cells
+    * runs: number of runs
     * spreads: {link class: σ as a fraction}
     * provenance: comment lines about the origin of the references
     * noisy: one sentence per outlier
-    * slow: one sentence per trend or step, and per component that is slow in the medians of all runs
+    * slow: one sentence per trend, per step, and per component that is slow in the medians of all runs
     * pairs: {pair: (link class, reference of the pair)} of a small matrix
     * groups: {link class: groups of its pairs} of a matrix of many endpoints
-    * moved: {class that the runs found: pairs that were adopted in another class}
+    * moved: {link class that the runs found: pairs that were adopted in another class}
     * summaries: {link class: references of its median, lowest and highest cell}
     """
 
@@ -87,7 +88,7 @@ class Proposal:
 
 
 def refuse(name: str, sentences: Sequence[str], remedy: str) -> None:
-    """Raises BadInput if there are any sentences.
+    """Raises BadInput if there are sentences with reasons to refuse the references of the test case `name`.
 
     The message contains the first sentence, the number of further sentences, and the remedy.
     """
@@ -97,10 +98,10 @@ def refuse(name: str, sentences: Sequence[str], remedy: str) -> None:
 
 
 def refuse_impossible(matrix: Matrix, found: noise.Spread, limit: np.ndarray, chosen: Sequence[int]) -> None:
-    """Raises BadInput for a bandwidth above the limit of its path.
+    """Raises BadInput if a bandwidth is above the limit of its path.
 
-    * found: the medians of some rows of the matrix
-    * limit: the limits of the same rows
+    * found: the medians of the chosen rows of the matrix
+    * limit: the limits of the paths in these rows
     * chosen: the indices of these rows in the matrix
     """
     with np.errstate(invalid="ignore"):
@@ -127,7 +128,7 @@ def refuse_noise(name: str, group: str, sigma: float, cells: int, count: int, mo
 
 
 def reference_of_runs(values: Sequence[float], sigma: float, cells: int, floor: Floor, unit: str) -> Reference:
-    """The reference from one value per run. Its σ is `sigma` of the class, or σ of the values if that is larger."""
+    """The reference from one value per run. The larger σ counts: `sigma` of the class, or the σ of the values."""
     centre = float(statistics.median(values))
     own_sigma = 1.4826 * float(np.median(np.abs(np.array(values) / centre - 1)))
     return make_reference(centre, max(sigma, own_sigma), cells, len(values), floor, unit)
@@ -136,14 +137,14 @@ def reference_of_runs(values: Sequence[float], sigma: float, cells: int, floor: 
 def make_reference(centre: float, sigma: float, cells: int, count: int, floor: Floor, unit: str) -> Reference:
     """A reference with the value `centre`. Each tolerance is the larger of its floor and k·σ.
 
-    count: the number of runs, which changes k.
+    cells, count: the numbers of compared cells and of runs, on which k depends.
     """
     noise_limit = noise.tolerance(sigma, cells, count)
     return limited(centre, *(max(least, noise_limit) for least in floor), unit)
 
 
 def limited(centre: float, lower: float, upper: float, unit: str) -> Reference:
-    """A reference. Tolerances outside TOLERANCE_RANGE are replaced by the nearest tolerance in the range."""
+    """A reference with rounded tolerances. TOLERANCE_RANGE limits the tolerances."""
     least, most = TOLERANCE_RANGE
     return Reference(float(f"{centre:.5g}"), max(-round_up(lower), least), min(round_up(upper), most), unit)
 
@@ -156,9 +157,9 @@ def round_up(fraction: float) -> float:
 def outlier_sentences(
     samples: Sequence[Sample], found: noise.Spread, off: np.ndarray, chosen: Sequence[int] | None = None
 ) -> list[str]:
-    """One sentence per outlier, the worst first: "gpu2->gpu5 in RUN, 12.1 % below its median of all runs".
+    """One sentence per outlier, such as "gpu2->gpu5 in RUN, 12.1 % below its median of all runs", the worst first.
 
-    * off: the mask of the outliers, runs × rows × columns
+    * off: True for outliers; runs × rows × columns
     * chosen: the indices of the rows of `found` in the matrix; None for all rows
     """
     sentences = []
@@ -172,7 +173,7 @@ def outlier_sentences(
 
 
 def provenance(samples: Sequence[Sample], spreads: Mapping[str, float], cells: int) -> tuple[str, ...]:
-    """Comment lines for the file: dates, hosts, software and size of the runs, and how the limits were calculated."""
+    """The comment lines about the dates, hosts, software and size of the runs, and the calculation of the limits."""
     dates = sorted(sample.record["started"][:10] for sample in samples)
     days = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
     record, result = samples[0].record, samples[0].result

@@ -1,7 +1,7 @@
 """Groups and checks stored runs, and calculates the proposed references.
 
-The cells are arrays, runs × rows × columns. With arrays, 30 runs of 1,024 endpoints need 670 MB. With a table of one
-row per cell (runs/table.py), the same runs would take a minute and 5 GB.
+The cells are in arrays of runs × rows × columns. With arrays, 30 runs of 1,024 endpoints need 670 MB. With one table
+row per cell (runs/table.py), the same runs would need a minute and 5 GB.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -50,8 +50,9 @@ LINK_PATHS = (DataPath.LINK, DataPath.HOST, DataPath.FABRIC)  # paths whose band
 def group_samples(samples: Iterable[Sample]) -> dict[tuple[Any, ...], list[Sample]]:
     """Returns {key: results of the same measurement}.
 
-    The key contains the check, back end, variant, test case, size, options and endpoints. The key contains no names of
-    nodes, because jobs run on different nodes. For a collective, the key contains the numbers of nodes and ranks.
+    The key contains the check, back end, variant, test case, size, options and endpoints. For a collective, the key
+    also contains the numbers of nodes and ranks. The key contains no names of nodes, because jobs run on different
+    nodes.
     """
     groups: dict[tuple[Any, ...], list[Sample]] = {}
     for sample in samples:
@@ -78,7 +79,7 @@ def node_numbers(labels: Sequence[str]) -> tuple[int, ...]:
 
 
 def refuse_runs(name: str, samples: Sequence[Sample]) -> None:
-    """Raises BadInput if there are too few runs, or if the runs are of different machines."""
+    """Raises BadInput if there are fewer than FEWEST runs, or if the machines of the runs differ."""
     if len(samples) < FEWEST:
         raise BadInput(f"{name}: too few runs: {len(samples)}, at least {FEWEST} are needed to measure the noise")
     refuse_different_machines(name, samples)
@@ -93,7 +94,8 @@ def propose_testcase(
     * sweep: whether the rows of the file contain a size, as in "NET@4096"
     * as_is: whether to accept trends, steps and slow components
     * with_outliers, floor: see `propose`
-    * Raises BadInput like `propose`. A trend or a step also raises BadInput unless `as_is` is set.
+
+    Raises BadInput like `propose`. A trend or a step also raises BadInput unless `as_is` is set.
     """
     name = next(iter(sizes.values()))[0].result["testcase"]
     drifts = drift.sentences(sizes, floor)
@@ -108,10 +110,11 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
     """Proposes the references of one size of one test case.
 
     * samples: results of the runs, in order of time
-    * floor: the smallest tolerances; None for the floors of the links
-    * Outliers raise BadInput unless `with_outliers` is set. Slow components raise BadInput unless `as_is` is set.
+    * floor: the smallest tolerances; None for the floors of the data paths
 
-    For a matrix that is too large for memory, the noise is calculated from some rows. The medians of its classes come
+    Outliers raise BadInput unless `with_outliers` is set. Slow components raise BadInput unless `as_is` is set.
+
+    If the matrix is too large for memory, the noise is calculated from some rows. The medians of its link classes come
     from the records.
     """
     first = from_result(samples[0].result)
@@ -182,7 +185,7 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
 
 
 def sampled_rows(matrix: Matrix) -> list[int]:
-    """The indices of the rows to read: all rows, or ROWS evenly spaced rows if the matrix is too large for memory."""
+    """The indices of the rows to read. If the matrix is too large for memory, these are ROWS evenly spaced rows."""
     size = len(matrix.rows)
     count = size if matrix.fits_memory else min(size, ROWS)
     return np.unique(np.linspace(0, size - 1, count).astype(int)).tolist()
@@ -214,7 +217,7 @@ def measured_values(matrix: Matrix, chosen: Sequence[int]) -> np.ndarray:
 def slow_components(samples: Sequence[Sample], matrix: Matrix, found: noise.Spread) -> tuple[str, ...]:
     """One sentence per component that is slower than similar components in the medians of all runs.
 
-    If the matrix is too large for memory, the sentences describe the newest run only.
+    If the matrix is too large for memory, the sentences are about the newest run only.
     """
     if matrix.fits_memory:
         return tuple(diagnosis.sentences_for_values(samples[0].record, samples[0].result, matrix, found.centre))
@@ -227,9 +230,9 @@ def slow_components(samples: Sequence[Sample], matrix: Matrix, found: noise.Spre
 def self_failing_cells(
     samples: Sequence[Sample], of_runs: Sequence[Mapping[str, ClassSummary]], table: Table
 ) -> Iterator[str]:
-    """Yields one sentence per cell of a run that is outside the references that were proposed from the same runs.
+    """Yields one sentence per cell of a run that would fail the references proposed from the same runs.
 
-    Only the lowest and the highest cell of each run and link class are checked.
+    Only the lowest and the highest cell of each link class are checked in each run.
     """
     for sample, classes in zip(samples, of_runs, strict=True):
         for group, of_run in classes.items():
@@ -241,10 +244,10 @@ def self_failing_cells(
 
 
 def sweep_proposal(proposals: Mapping[int, Proposal]) -> Proposal:
-    """Combines the proposals of a sweep. proposals: {size: proposal}.
+    """Combines the proposals of a sweep of sizes. proposals: {size: proposal}.
 
-    A reference such as "NET@4096" applies to each cell of its class and size. Its limits therefore include the lowest
-    and the highest cell.
+    A reference such as "NET@4096" applies to each cell of the link class NET with 4096 bytes. Its limits therefore
+    include the lowest and the highest cell.
     """
     first = next(iter(proposals.values()))
     table: Table = {}

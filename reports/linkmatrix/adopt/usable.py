@@ -16,10 +16,11 @@ from .proposal import Sample
 def select_usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list[str]]:
     """Returns (usable results, one sentence "source: reason" per refused result).
 
-    A result is refused if its test failed sanity, or if the result is incomplete, unverified or disturbed. A result
-    that only misses its references is usable, because the references may be wrong.
+    A result is refused if its test failed for another reason than missed references. A result is also refused if it is
+    incomplete, unverified or disturbed. A result that only misses its references is usable, because the references may
+    be wrong.
 
-    with_failed: refuse only results of simulated faults.
+    with_failed: whether only the results of simulated faults are refused.
     """
     samples, refused = [], []
     for test in tests:
@@ -57,7 +58,10 @@ def test_reasons(test: Test) -> Iterator[str]:
 
 
 def result_reasons(test: Test, record: Mapping[str, Any], number: int) -> Iterator[str]:
-    """Yields the reasons why a result is unusable. Missed references are no reason. number: the index of the result."""
+    """Yields the reasons why one result of a test is unusable. Missed references are no reason.
+
+    number: the index of the result in the record.
+    """
     result = record["results"][number]
     for fact in facts(record, test.check.tolerated_counters):
         if fact.verdict > Verdict.NOT_JUDGED and fact.result in (None, number):

@@ -26,8 +26,9 @@ ADOPTED, LOWERED, AS_IS = "# adopted: ", "# lowered: ", "# as is: "
 
 
 class Change(NamedTuple):
-    """The change of one reference.
+    """The change of one reference in a file.
 
+    * variable: the row of the file
     * present: the reference in the file; None for a new reference
     * kind: "new", "kept", "raised" or "lowered"
     """
@@ -39,7 +40,7 @@ class Change(NamedTuple):
 
 
 def differences(present: Table, proposal: Proposal) -> Iterator[Change]:
-    """Yields the change of each row of the proposal. present: the rows of the file."""
+    """Yields the change of each row of the proposal. present: the rows of the table in the file."""
     noise_limit = max(
         0.001, *(noise.tolerance(sigma, proposal.cells, proposal.runs) / 2 for sigma in proposal.spreads.values())
     )
@@ -55,13 +56,13 @@ def differences(present: Table, proposal: Proposal) -> Iterator[Change]:
 
 
 def table_changes(present: Table, proposal: Proposal, classes: PairClasses) -> list[Change]:
-    """The changes of a table by a fitted proposal.
+    """The changes that a proposal makes in a table. The proposal is a result of `cells.fit_to_table`.
 
     * present: the rows of the table
     * classes: the adopted and the proposed classes
 
-    A pair keeps its old reference in a row of its own if the reference of its class changes. The same applies if the
-    pair moves to another class.
+    If the reference of a link class changes, a pair of the class keeps its old reference in a row of its own. If a pair
+    moves to another class, it also keeps its old reference.
     """
     found = list(differences(with_pair_rows(present, proposal, classes), proposal))
     changed = {change.variable for change in found if change.kind in ("raised", "lowered")}
@@ -81,11 +82,12 @@ def updated_text(
     reason: str | None,
     as_is: str | None = None,
 ) -> str:
-    """The text of the file with the new, raised and lowered references. Comments and other rows stay.
+    """The text of the file with the new, raised and lowered references. Comments and other rows stay unchanged.
 
     * changes: {(check, name of the table, test case): (proposal, its changes)}
-    * reason, as_is: texts of the options --reason and --as-is. Both become comments.
-    * Raises BadInput if the text is not valid YAML.
+    * reason, as_is: texts of the options --reason and --as-is, which become comments
+
+    Raises BadInput if the text is not valid YAML.
     """
     yaml = YAML()
     yaml.preserve_quotes, yaml.width = True, 10**6
@@ -128,7 +130,7 @@ def updated_text(
 
 
 def shared(content: CommentedMap, references: CommentedMap) -> bool:
-    """Whether another test case uses the same mapping by a YAML alias."""
+    """Whether several test cases use the mapping `references` through a YAML alias."""
     every = [
         case
         for entry in content.values()
@@ -140,9 +142,10 @@ def shared(content: CommentedMap, references: CommentedMap) -> bool:
 
 
 def add_classes(content: CommentedMap, cases: CommentedMap, proposal: Proposal) -> bool:
-    """Adds the proposed classes of pairs to a table, above its test cases. Returns whether `$classes` is new.
+    """Adds the proposed link classes to `$classes` of a table. Returns whether `$classes` is new.
 
-    A pair that moves to another class is removed from its old class if the old class lists the pair separately.
+    `$classes` is above the test cases of the table (`cases`). A pair that moves to another class is removed from its
+    old class if the old class lists the pair separately.
     """
     if inserted := CLASSES not in cases:
         cases.insert(0, CLASSES, CommentedMap())
@@ -170,7 +173,7 @@ def flow(items: list[Any]) -> CommentedSeq:
 
 
 def write_reference(references: CommentedMap, change: Change) -> None:
-    """Writes a reference to a table. An existing reference is changed in place, so that its comment stays."""
+    """Writes a reference to a table. An existing reference is changed in place, so that its comment is kept."""
     r = change.proposed
     yaml = YAML(typ="rt")
     # written as 395.57, not 395.570000
@@ -184,10 +187,11 @@ def write_reference(references: CommentedMap, change: Change) -> None:
 
 
 def with_notes(text: str, notes: dict[tuple[str, str, str], list[str]], inserted: set[tuple[str, str]]) -> str:
-    """The text with comments above each test case. The comments describe the origin of the references.
+    """Adds comments about the origin of the references above each test case. Returns the new text.
 
-    * notes: {(check, name of the table, test case): comment lines}. They replace old ADOPTED comments.
-    * inserted: the tables whose `$classes` are new. Comments above `$classes` move to the first test case.
+    * notes: {(check, name of the table, test case): comment lines}. The lines replace old ADOPTED comments.
+    * inserted: (check, name of the table) of tables with new `$classes`. Comments above `$classes` move to the first
+      test case of the table.
     """
     lines: list[str] = []
     moved: list[str] = []
@@ -217,7 +221,7 @@ def with_notes(text: str, notes: dict[tuple[str, str, str], list[str]], inserted
 def comments_above(lines: list[str]) -> int:
     """The index of the first line of the comment block at the end of `lines`.
 
-    Without such a block: the number of lines.
+    If the last line is no comment, the index is the number of lines.
     """
     above = len(lines)
     while above and lines[above - 1].strip().startswith("#"):
@@ -226,7 +230,7 @@ def comments_above(lines: list[str]) -> int:
 
 
 def write(file: Path, text: str, changes: dict[tuple[str, str, str], tuple[Proposal, list[Change]]]) -> None:
-    """Writes the file. Raises BadInput if `text` does not contain the proposed references. Raises OSError."""
+    """Writes the file. Raises BadInput if `text` lacks a proposed reference. Raises OSError if writing fails."""
     read = References.read(text, file)
     for (check, table, testcase), (proposal, found) in changes.items():
         known = read.for_check(check)

@@ -152,7 +152,7 @@ def launch_command(case: Case, nodes: Sequence[str]) -> list[str]:
 
 
 def testcase_options(case: Case) -> list[str]:
-    """The option --testcase, and --size if the record's command has this option."""
+    """The option --testcase. The option --size is added if the command of the run contains a size."""
     words = [word.partition("=")[0] for word in case.content["command"]]
     has_size = case.result["metric"] != "latency" and {"--size", "--sweep"} & {*words}
     return ["--testcase", case.result["testcase"], *(["--size", str(case.result["size_bytes"])] if has_size else [])]

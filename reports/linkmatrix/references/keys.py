@@ -1,11 +1,12 @@
 """The keys of references: the check that measured a result, and the variant of the measurement.
 
 The name of a table of references is the name of the machine, followed by '@' and a word for each difference from the
-usual measurement. For example, "hgx-h200@all@device" is for all nodes and GPU memory. The checks pass such names to
+usual measurement. Example: "hgx-h200@all@device" is for all nodes and GPU memory. The checks pass these names to
 ReFrame.
 
-A word may be a size, as in "hgx-h200@1MiB", or "NET@4096" of a sweep. Such references apply to results of this size
-only. A table without a size applies to results of any size, because the default size depends on test case and back end.
+A word can be a size, as in "hgx-h200@1MiB". A row of a sweep can also contain a size, as in "NET@4096". References with
+a size apply only to results of this size. A table without a size applies to results of any size, because the default
+size depends on test case and back end.
 """
 
 import re
@@ -52,7 +53,7 @@ SENDS = "device_sends"  # NCCL's sends inside a node
 
 
 def table_size(table: str) -> int | None:
-    """The size in the name of a table, in bytes: 1048576 for "hgx-h200@1MiB". None for a name without a size."""
+    """The size in the name of a table, in bytes: 1048576 for "hgx-h200@1MiB"; None for a name without a size."""
     for word in table.split("@")[1:]:
         match = re.fullmatch(r"(\d+)([A-Za-z]*)", word)
         if match and match[2] in SUFFIXES:
@@ -61,15 +62,18 @@ def table_size(table: str) -> int | None:
 
 
 def requesting_check(record: Mapping[str, Any]) -> str:
-    """The check that requested a record; "" for no check, or for a check that uses the references of other checks."""
+    """The name of the check that requested a record.
+
+    The name is "" if no check requested the record, or if the check uses the references of other checks.
+    """
     asked = str(record.get("asked_by") or "").partition(" ")[0]
     return "" if asked in BORROWING_CHECKS else asked
 
 
 def measuring_check(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
-    """The name of the check that requested a result.
+    """The name of the check whose references apply to a result.
 
-    Without such a check: the name of the check that measures the same.
+    This is the check that requested the result. If no check requested the result, the check that measures the same.
     """
     asked = requesting_check(record)
     if asked:
@@ -92,15 +96,15 @@ def measuring_check(record: Mapping[str, Any], result: Mapping[str, Any]) -> str
 
 
 def measured_variant(record: Mapping[str, Any]) -> str:
-    """The variant words in the check name of a record, such as "@all@device"; "" for the usual measurement."""
+    """The variant words of the check that requested a record, such as "@all@device"; "" for the usual measurement."""
     asked_by = record.get("asked_by") or ""
     return "".join(word for pattern, word in VARIANTS if re.search(pattern, asked_by))
 
 
 def device_route(record: Mapping[str, Any], result: Mapping[str, Any], variant: str = "") -> str:
-    """The route of MPI messages between GPUs, such as "mpi, without gdrcopy"; "" for other results.
+    """The route of MPI messages between GPUs, such as "mpi, without gdrcopy"; "" for results without such messages.
 
-    variant: the variant words of the test; "" to use the variant words of the record.
+    variant: the variant words of the test; if "", the variant words of the record.
     """
     if result["memory"] != "device" or result["engine"] != "mpi":
         return ""
@@ -110,10 +114,10 @@ def device_route(record: Mapping[str, Any], result: Mapping[str, Any], variant: 
 
 
 def distinguishing_words(record: Mapping[str, Any], result: Mapping[str, Any], variant: str = "") -> str:
-    """The words that distinguish several results of the same test case and size.
+    """The words that distinguish a result from other results of the same test case and size.
 
     * between endpoints: options and route, such as ", 4 pairs, device memory, staged"
-    * collectives: numbers of nodes and ranks, and the library unless it is NCCL
+    * collectives: numbers of nodes and ranks, and the library unless the library is NCCL
     * simulations on the cores of a host: numbers of nodes and ranks, and "cores of a host"
 
     For results of other programs, the words also contain the name of the program. variant: see `device_route`.
@@ -129,12 +133,12 @@ def distinguishing_words(record: Mapping[str, Any], result: Mapping[str, Any], v
 
 
 def is_known(testcase: str) -> bool:
-    """Whether the engine, buffer and collective in the name of a test case are known: none of them is "unknown"."""
+    """Whether the engine, buffer and collective in the name of a test case are known. No word is "unknown"."""
     return "_unknown_" not in testcase
 
 
 def without_variant(table: str) -> str:
-    """The name of a table without its variant words, see VARIANTS: "hgx@1MiB" for "hgx@all@1MiB"."""
+    """The name of a table without the words in VARIANTS. Example: "hgx@1MiB" for "hgx@all@1MiB"."""
     machine, *words = table.split("@")
     return "@".join([machine, *(word for word in words if f"@{word}" not in WORDS)])
 

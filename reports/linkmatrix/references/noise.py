@@ -1,6 +1,6 @@
 """Robust medians and noise of several runs, and tolerances from the noise. The functions use numpy on whole matrices.
 
-A limit is the larger of a floor and k·σ.
+A limit is the larger of two values: k·σ, and a floor. The floor is the smallest tolerance of a data path.
 
 * σ is 1.4826 times the median absolute deviation of values from the medians of their cells. All cells of a link class
   share σ, because six runs of one cell are too few to estimate its σ.
@@ -33,17 +33,17 @@ MEDIAN_EFFICIENCY = np.pi / 2  # variance of a median relative to the variance o
 
 
 def sigma_limit(cells: int) -> float:
-    """The number of σ by which each of `cells` cells may deviate: k(m) of this module's docstring, with m = `cells`."""
+    """k(m) of this module's docstring for m = `cells`: the number of σ by which each cell may deviate."""
     return normal_sigmas(FALSE_ALARMS / max(cells, 1))
 
 
 def normal_sigmas(chance: float) -> float:
-    """The number of σ that normal noise exceeds on one side with the probability `chance`."""
+    """The limit, in σ, that normally distributed noise exceeds with the probability `chance`, in one direction."""
     return -NormalDist().inv_cdf(chance)
 
 
 def robust_sigma(values: np.ndarray) -> float:
-    """σ of normally distributed values, estimated from their median absolute deviation."""
+    """The σ of normally distributed values, estimated from their median absolute deviation."""
     return 1.4826 * float(np.median(np.abs(values - np.median(values))))
 
 
@@ -64,10 +64,10 @@ class Spread:
 
 
 def spread(values: np.ndarray, classes: np.ndarray) -> Spread:
-    """Calculates the medians and the noise of runs.
+    """Calculates the median and the noise of each cell over several runs.
 
-    * values: runs × rows × columns, NaN for missing values. The array is overwritten with the residuals, because a copy
-      of 30 runs of 1,024 endpoints would need 250 MB.
+    * values: runs × rows × columns, NaN for missing values. The function overwrites this array with the residuals,
+      because a copy of 30 runs of 1,024 endpoints would need 250 MB.
     * classes: the link class of each cell, rows × columns
     """
     runs = values.shape[0]
@@ -90,18 +90,18 @@ def spread(values: np.ndarray, classes: np.ndarray) -> Spread:
 
 
 def small_sample_factor(runs: int) -> float:
-    """The factor by which σ of a few values around their median must be multiplied. Without the factor, σ is too small.
+    """The correction factor for the σ of a few values around their own median. Without the factor, σ is too small.
 
-    runs: the number of values. The factor was fitted to normal noise. It is correct within 1 % from 6 runs: 1.27 for 6,
-    1.12 for 12, 1.04 for 30.
+    runs: the number of values. The factor was fitted to normal noise, and is correct within 1 % for 6 or more runs.
+    Examples: 1.27 for 6 runs, 1.12 for 12 runs, 1.04 for 30 runs.
     """
     return 1 + 1.16 / runs + 2.9 / runs**2
 
 
 def median_residual(residuals: np.ndarray, cells: np.ndarray) -> float:
-    """The median absolute residual of some cells over all runs.
+    """The median of the absolute residuals of the selected cells, over all runs.
 
-    residuals: runs × rows × columns. cells: a mask, rows × columns. The cells in the mask have no NaN.
+    residuals: runs × rows × columns. cells: True for the selected cells, rows × columns. These cells have no NaN.
     """
     off = np.empty((len(residuals), int(cells.sum())))
     for run, of_run in enumerate(residuals):
@@ -128,9 +128,9 @@ def median_of_runs(values: np.ndarray, transform: Callable[[np.ndarray], np.ndar
 
 
 def medians(values: np.ndarray, axis: int) -> np.ndarray:
-    """The median of each row (axis 1) or column (axis 0). NaN is ignored.
+    """The median of each row (axis 1) or of each column (axis 0). NaN is ignored.
 
-    A row or column with NaN only has the median 0.
+    If a row or column contains only NaN, its median is 0.
     """
     ordered = np.sort(values if axis == 1 else values.T, axis=1)  # NaN is last
     count = (~np.isnan(ordered)).sum(axis=1)
@@ -144,34 +144,38 @@ def median_of_sorted(ordered: np.ndarray, count: int | np.ndarray) -> np.ndarray
 
 
 def tolerance(sigma: float, cells: int, runs: int) -> float:
-    """The tolerance k·σ, as a fraction, for new values of `cells` cells compared with medians of `runs` runs."""
+    """The tolerance k·σ, as a fraction, for a comparison of new values with the medians of some runs.
+
+    cells: the number of compared cells. runs: the number of runs.
+    """
     return sigma_limit_of_runs(cells, runs) * sigma
 
 
 def sigma_limit_of_runs(cells: int, runs: int) -> float:
-    """k for references from runs: the number of σ by which a new value may differ from the median of `runs` runs.
+    """The number of σ by which a new value may differ from the median of `runs` runs.
 
-    cells: the number of compared cells. The result is larger than `sigma_limit`, because the medians and σ of few runs
-    are uncertain.
+    This number is larger than `sigma_limit`, because the medians and σ of few runs are uncertain.
+    cells: the number of compared cells.
     """
     return with_uncertain_sigma(sigma_limit(cells), cells, runs) * float(np.sqrt(1 + MEDIAN_EFFICIENCY / runs))
 
 
 def with_uncertain_sigma(k: float, cells: int, runs: int) -> float:
-    """Increases k for σ that is estimated from `runs` runs of `cells` cells. The probability of a false alarm stays.
+    """The allowed deviation in σ, if σ is estimated from `runs` runs of `cells` cells.
 
-    * k: the allowed deviation in units of σ, if σ is known exactly
-
-    The factor is 1 + (k² + 1) / 4ν. It is the first-order ratio of the quantiles of Student's t and of the normal
-    distribution, with ν degrees of freedom. ν = cells · (runs - 3) / 2 was fitted to 1 to 132 cells.
+    The result is k multiplied by 1 + (k² + 1) / 4ν. The probability of a false alarm is then the same as with an
+    exactly known σ. This factor is the first-order ratio of a quantile of Student's t distribution with ν degrees of
+    freedom to the same quantile of the normal distribution. ν = cells · (runs - 3) / 2 was fitted to 1 to 132 cells.
+    k: the allowed deviation in σ, if σ is known exactly.
     """
     return k * (1 + (k**2 + 1) / (2 * max(cells, 1) * max(runs - 3, 1)))
 
 
 def outliers(found: Spread, cells: int, floor: float | np.ndarray) -> np.ndarray:
-    """The mask of the values that differ from the median of their cell by more than the noise, runs × rows × columns.
+    """True for values that differ from the median of their cell by more than the noise; runs × rows × columns.
 
-    floor: the smallest deviation of an outlier as a fraction, for all cells or per cell (rows × columns).
+    cells: the number of compared cells.
+    floor: the smallest deviation of an outlier, as a fraction, for all cells or per cell (rows × columns).
     """
     runs = len(found.residuals)
     k = with_uncertain_sigma(sigma_limit(cells * runs), cells, runs)
@@ -183,11 +187,11 @@ def outliers(found: Spread, cells: int, floor: float | np.ndarray) -> np.ndarray
 def class_deviations(
     logs: np.ndarray, classes: np.ndarray, floors: float | Sequence[float]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Compares each cell with the upper part of its link class. Returns (deviation, sigma, limit), each rows × columns.
+    """Compares each cell with the faster cells of its link class. Returns (deviation, sigma, limit) of each cell.
 
-    A class of at most FEW_CELLS cells is compared with its best cell, and its floor is used as noise.
+    The cells of a class with at most FEW_CELLS cells are compared with the best cell. The floor replaces their noise.
 
-    * logs: logarithms of the values. Larger is better. NaN for missing values.
+    * logs: logarithms of the values, rows × columns. Larger is better. NaN for missing values.
     * classes: the index of each cell's class; -1 for cells without a class
     * floors: the smallest limits as fractions, one for all classes or one per class
     """
@@ -214,7 +218,7 @@ def upper_part(values: np.ndarray) -> tuple[float, float]:
     """Returns (median, σ) of the healthy cells, estimated from the 70 % and 90 % quantiles of all cells.
 
     Slow cells are below these quantiles. In a normal distribution, the quantiles are 0.524 σ and 1.282 σ above the
-    median.
+    median of the healthy cells.
     """
     high, higher = np.quantile(values, [0.70, 0.90])
     sigma = float(higher - high) / (1.2816 - 0.5244)
@@ -222,9 +226,9 @@ def upper_part(values: np.ndarray) -> tuple[float, float]:
 
 
 def measured_floor(deviations: np.ndarray, sigma: float, k: float, floor: float) -> float:
-    """The floor of a class. A rough `floor` is replaced by a floor from the noise of the cells.
+    """The floor of a link class. If `floor` is ROUGH_FLOOR or more, a floor from the noise of the cells replaces it.
 
-    deviations: of the cells from the level of the class. sigma: σ of the upper part of the class.
+    deviations: deviations of the cells from the level of the class. sigma: σ of the faster cells of the class.
     """
     if floor < ROUGH_FLOOR:
         return floor
@@ -233,7 +237,7 @@ def measured_floor(deviations: np.ndarray, sigma: float, k: float, floor: float)
 
 
 class Floor(NamedTuple):
-    """The smallest tolerance below a reference, and the smallest tolerance above a reference, as fractions."""
+    """The smallest lower tolerance and the smallest upper tolerance of a reference, as fractions."""
 
     lower: float
     upper: float
@@ -280,7 +284,7 @@ LATENCY = Floor(0.25, 0.20)
 
 
 def data_path(result: Mapping[str, Any], link_class: str, backend: str = "") -> DataPath:
-    """The hardware that transfers the data of a result's cells, for one link class.
+    """The hardware that transfers the data of the cells of a link class.
 
     backend: the back end of the record; "" if unknown.
     """
@@ -295,16 +299,16 @@ def data_path(result: Mapping[str, Any], link_class: str, backend: str = "") -> 
 
 
 def reference_floor(result: Mapping[str, Any], link_class: str, backend: str = "") -> Floor:
-    """The floor of a reference for a result's cells, for one link class. backend: see `data_path`."""
+    """The floor of a reference for the cells of a link class. backend: see `data_path`."""
     return LATENCY if result["unit"] == "us" else FLOORS[data_path(result, link_class, backend)]
 
 
 def rank_floor(unit: str, link_class: str) -> float:
-    """The smaller of the lower and upper floors of a matrix between ranks in host memory, as a fraction."""
+    """The floor of a cell between the host memory of two ranks, as a fraction: the smaller of lower and upper floor."""
     path = DataPath.NETWORK if link_class == BETWEEN_NODES else DataPath.PROCESSOR
     return min(LATENCY if unit == "us" else FLOORS[path])
 
 
 def floor_without_reference(result: Mapping[str, Any], link_class: str, backend: str = "") -> float:
-    """The smallest deviation from its link class that makes a cell without a reference slow, as a fraction."""
+    """The floor of a cell without a reference: the smallest deviation from its class that is slow, as a fraction."""
     return min(LATENCY) if result["unit"] == "us" else FLOORS_WITHOUT_REFERENCE[data_path(result, link_class, backend)]

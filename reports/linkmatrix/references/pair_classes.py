@@ -97,9 +97,9 @@ class Names(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Pairs of two different endpoints: each source with each destination.
+    """All pairs of a source and a destination. A pair has two different endpoints.
 
-    each_node: only the pairs inside each node.
+    each_node: whether the group contains only the pairs inside each node.
     """
 
     sources: Names
@@ -126,9 +126,9 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class PairClasses:
-    """The adopted classes of a table of references. groups: {link class: its groups of pairs}.
+    """The adopted classes of a table of references.
 
-    The order of the groups is their priority.
+    groups: {link class: its groups of pairs}. Earlier groups have priority.
     """
 
     groups: Mapping[str, tuple[Group, ...]]
@@ -163,20 +163,20 @@ class PairClasses:
 
     @cached_property
     def ordered(self) -> list[tuple[str, Group]]:
-        """The groups as (class, group), in order of priority. Groups of one pair are first."""
+        """The groups as (link class, group), in order of priority. Groups of one pair come first."""
         every = [(name, one) for name, groups in self.groups.items() for one in groups]
         return sorted(every, key=lambda item: not item[1].is_pair)
 
     @cached_property
     def pairs(self) -> dict[str, list[Pair]]:
-        """Returns {class: its pairs}. Classes without listed pairs are left out, see `listed_pairs`."""
+        """Returns {class: its pairs}. Classes for which `listed_pairs` returns None are left out."""
         each = {name: self.listed_pairs(name) for name in self.groups}
         return {name: pairs for name, pairs in each.items() if pairs is not None}
 
     def listed_pairs(self, name: str) -> list[Pair] | None:
-        """The pairs of a class as a list.
+        """The pairs of a class as a list; None if the class is not listed by pairs.
 
-        None for a class with more than MAX_LISTED_ENDPOINTS endpoints, and for a class of pairs inside each node.
+        A class is not listed if it has more than MAX_LISTED_ENDPOINTS endpoints, or groups of pairs inside each node.
         """
         groups = self.groups[name]
         sides = [side for one in groups for side in (one.sources, one.destinations)]
@@ -190,7 +190,7 @@ class PairClasses:
         ]
 
     def with_groups(self, more: Mapping[str, Sequence[Group]]) -> "PairClasses":
-        """Adds groups of lower priority to these classes. Returns the result as a new object."""
+        """A copy of these classes with more groups. The added groups have lower priority."""
         both = {name: [*self.groups.get(name, ()), *more.get(name, ())] for name in {**self.groups, **more}}
         return PairClasses({name: tuple(dict.fromkeys(groups)) for name, groups in both.items() if groups})
 
@@ -201,7 +201,7 @@ def endpoint_type(name: str) -> str:
 
 
 def contains(groups: Iterable[Group], source: str, destination: str) -> bool:
-    """Whether a group contains the pair. Groups of pairs inside each node are ignored."""
+    """Whether one of the groups contains the pair. Groups of pairs inside each node are ignored."""
     if source == destination:
         return False
     return any(source in one.sources and destination in one.destinations for one in groups if not one.each_node)
@@ -211,14 +211,14 @@ NO_CLASSES = PairClasses({})
 
 
 class MatrixClasses:
-    """The link class of each cell of one matrix, for the choice of its reference.
+    """The link class of each cell of a matrix, with which the reference of the cell is chosen.
 
-    1. A pair in `$classes` has its adopted class.
-    2. Another pair has the class that the run found. If `$classes` contains this class, the pair has NO_CLASS instead,
-       because a class in `$classes` has adopted pairs only.
+    1. A pair that `$classes` contains has its adopted class.
+    2. Any other pair has the class that the run found. If `$classes` contains this class, the pair has NO_CLASS,
+       because the class has only its adopted pairs.
 
-    A class in `$classes` is ignored if it only has pairs of the reverse direction. An example is "numa0->gpu0" for a
-    matrix of "gpu0->numa0".
+    A class in `$classes` is ignored if it has only pairs of the reverse direction. Example: "numa0->gpu0" for a matrix
+    of "gpu0->numa0".
     """
 
     def __init__(self, classes: PairClasses, testcase: str, rows: Sequence[str], columns: Sequence[str]) -> None:
@@ -253,9 +253,9 @@ class MatrixClasses:
     def codes(
         self, rows: Sequence[str], columns: Sequence[str], found: np.ndarray, names: Sequence[str]
     ) -> tuple[np.ndarray, list[str]]:
-        """Returns (codes, classes). The class of a cell is `classes[code]`. The array `codes` is rows × columns.
+        """Returns (index of the class of each cell, names of the classes). The indices are rows × columns.
 
-        found: the classes that the run found, rows × columns, as indices of `names`.
+        found: the classes that the run found, as indices of `names`; rows × columns.
         """
         known = [*names, *(name for name in (*self.classes.groups, NO_CLASS) if name not in names)]
         limited = np.array([self.has_pairs(name) for name in names], dtype=bool)
@@ -270,7 +270,7 @@ class MatrixClasses:
         return codes, known
 
     def has_pairs(self, name: str) -> bool:
-        """Whether the class has adopted pairs. Pairs of the reverse direction of the matrix do not count."""
+        """Whether the class has adopted pairs. Pairs in the reverse direction of the matrix do not count."""
         groups = self.classes.groups.get(name, ())
         adopted = {(endpoint_type(one.sources.prefix), endpoint_type(one.destinations.prefix)) for one in groups}
         reverse = {direction[::-1] for direction in self.directions} - self.directions
@@ -283,9 +283,9 @@ class MatrixClasses:
 
 
 def places_by_node(labels: Sequence[str]) -> tuple[list[int], list[str]]:
-    """Returns (node numbers, names inside the nodes) of labels.
+    """Returns (number of the node of each label, name of each label inside its node).
 
-    For "n17:gpu0" and "n40:gpu0", the result is ([0, 1], ["rank0", "rank0"]).
+    Example: for "n17:gpu0" and "n40:gpu0", the result is ([0, 1], ["rank0", "rank0"]).
     """
     names = [label.rpartition(":")[0] for label in labels]
     number = {name: at for at, name in enumerate(dict.fromkeys(names))}
@@ -300,9 +300,9 @@ def places_by_node(labels: Sequence[str]) -> tuple[list[int], list[str]]:
 def cover_pairs(
     rows: Sequence[str], columns: Sequence[str], inside: np.ndarray, each_node: bool = False
 ) -> list[Group]:
-    """Groups for exactly the pairs in the mask `inside`, rows × columns. The diagonal of the mask is ignored.
+    """Groups that contain exactly the pairs whose item in `inside` is True. The diagonal of `inside` is ignored.
 
-    Rows with the same columns form one group.
+    Rows with the same columns form one group. inside: rows × columns. each_node: see `Group`.
     """
     column_index = {name: column for column, name in enumerate(columns)}
     chosen: dict[bytes, list[int]] = {}

@@ -32,9 +32,9 @@ OSU_TESTS = {
 
 
 class Printed(NamedTuple):
-    """A published matrix: one size of a test case.
+    """A published matrix of one size of a test case.
 
-    * part: the name of a part of the test case; "" for the test case itself
+    * part: the title of a further matrix of the test case; "" for the first matrix
     * size_bytes: None if unknown
     * extent: the numbers of nodes and ranks of a collective; None for other test cases
     """
@@ -48,9 +48,10 @@ class Printed(NamedTuple):
 
 
 class Series(NamedTuple):
-    """The published efficiency of a simulation: {number of devices: mean efficiency}.
+    """The published efficiency of a simulation.
 
-    The mean is over all numbers of bodies above `bodies_above`.
+    * bodies_above: the efficiency is the mean over all larger numbers of bodies
+    * devices: {number of devices: mean efficiency}
     """
 
     testcase: str
@@ -70,8 +71,8 @@ class Published(NamedTuple):
 class System:
     """A published system.
 
-    * document: its file in FOLDER
-    * runs: a function that returns whether a run of the document belongs to the system
+    * document: the name of the file in FOLDER
+    * runs: function that returns whether a run in the document belongs to the system
     * size: the bytes per copy, for tables that do not contain the size
     """
 
@@ -132,7 +133,7 @@ def load(name: str) -> Published:
 
 
 def printed_tables(run: Run, system: System, extent: Extent | None) -> Iterator[Printed]:
-    """Yields each table of a run, followed by the parts of the table. Cells without a number are left out."""
+    """Yields each table of a run, followed by its further matrices. Cells without a number are left out."""
     for table in run.tables:
         grids = [("", table.unit, table.cells), *((name, part.unit, part.cells) for name, part in table.parts.items())]
         for name, unit, cells in grids:
@@ -147,7 +148,7 @@ def printed_tables(run: Run, system: System, extent: Extent | None) -> Iterator[
 
 
 def page_runs(text: str) -> list[Run]:
-    """Reads the OSU tables of a document: one run per column. A table has one line per size.
+    """Reads the OSU tables of a document. Each column becomes a run. Each line of a table has one size.
 
     The heading of a column for host memory ends with "Mem".
     """
@@ -172,9 +173,9 @@ def page_runs(text: str) -> list[Run]:
 
 
 def read_series(text: str) -> Iterator[Series]:
-    """Yields the series of a document.
+    """Yields the efficiency series of a document.
 
-    A series is a line `devices 1 2 3 …` and a line `average efficiency` with numbers.
+    A series has two lines: `devices 1 2 3 …`, then `average efficiency` with a number per device count.
     """
     for match in EFFICIENCY.finditer(text):
         devices, values = match[1].split(), match[2].split()

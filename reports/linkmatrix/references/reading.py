@@ -1,6 +1,6 @@
 """Reads files of references. Error messages contain the file and the key.
 
-Misspelt keys and tolerances without effect are errors.
+Misspelt keys are errors. Tolerances that have no effect are also errors.
 """
 
 import math
@@ -54,7 +54,7 @@ def strict_number(_: StrictLoader, node: yaml.ScalarNode) -> float:
 def decimal(text: str) -> float | None:
     """The number in a text of decimal digits; None for any other text.
 
-    Without a point and an exponent, the number is an int.
+    The number is an int if the text has neither a point nor an exponent.
     """
     match = DECIMAL.fullmatch(text)
     if match is None:
@@ -71,7 +71,7 @@ for kind in ("int", "float"):
 def refuse_tags_and_deep_nesting(text: str) -> None:
     """Raises YAMLError for tags and for deep nesting.
 
-    Deep nesting would overflow libyaml's stack. For a text that contradicts its tag, PyYAML would raise another
+    Deep nesting would overflow the stack of libyaml. If a text contradicts its tag, PyYAML would raise another type of
     exception.
     """
     depth = 0
@@ -99,9 +99,9 @@ WAIVER = re.compile(r"\S.* until (?P<day>\d{4}-\d\d-\d\d)")
 class Reference:
     """An expected value and its tolerances as fractions.
 
-    * lower: 0 or negative; None for no limit
-    * upper: 0 or positive; None for no limit
-    * waiver: why and until when a failure is expected, such as "ticket 4711 until 2026-12-31"; "" without a waiver
+    * lower: lower tolerance, 0 or negative; None for no limit
+    * upper: upper tolerance, 0 or positive; None for no limit
+    * waiver: reason and last day of an expected failure, such as "ticket 4711 until 2026-12-31"; "" without a waiver
     """
 
     value: float
@@ -140,7 +140,7 @@ class Content(NamedTuple):
     classes: dict[tuple[str, str], PairClasses]
 
     def add(self, other: "Content", file: Path) -> None:
-        """Adds the content of a file. Raises BadInput if a key has another value already."""
+        """Adds the content of another file. Raises BadInput if the two files have different values for a key."""
         for known, added, kind in ((self.tables, other.tables, "references"), (self.classes, other.classes, CLASSES)):
             for key, value in added.items():
                 if known.setdefault(key, value) != value:
@@ -195,7 +195,7 @@ def adopted_classes(content: Any, where: str) -> PairClasses:
 
 
 def mapping(value: Any, file: Path, where: str) -> dict[Any, Any]:
-    """Returns `value` if it is a mapping. Raises BadInput otherwise. where: the key of `value`, for the message."""
+    """Returns `value` if it is a mapping. Otherwise raises BadInput. where: the key of `value`, for the message."""
     if not isinstance(value, dict):
         raise BadInput(f"{file}: {where} must be a mapping, and is a {type(value).__name__}")
     return value
@@ -232,9 +232,9 @@ def reference(value: Any, where: str) -> Reference:
 
 
 def waiver(words: list[Any], where: str) -> str:
-    """The text of a waiver: a reason, followed by the last day. Raises BadInput.
+    """The text of a waiver, such as "ticket 4711 until 2026-12-31". Raises BadInput if the last day is missing.
 
-    where: the beginning of the error message.
+    words: the items of the list in the file. where: the beginning of the error message.
     """
     text = words[0] if len(words) == 1 and isinstance(words[0], str) else ""
     match = WAIVER.fullmatch(text)
@@ -247,7 +247,7 @@ def waiver(words: list[Any], where: str) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a number. True and False are not numbers here, although bool is a subclass of int."""
+    """Whether a value is a number. True and False do not count as numbers."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

@@ -20,7 +20,7 @@ The reference of a cell is the first of these that exists:
 
 1. the reference of its pair, `gpu0->gpu1`
 2. the reference of its pair's class in `$classes` (see `pair_classes`)
-3. without `$classes`, the reference of the class that the run found, `cell[NV18]`
+3. the reference of the class that the run found, `cell[NV18]`, if `$classes` does not contain this class
 """
 
 import copy
@@ -46,7 +46,7 @@ NO_CHECK = ""  # key of references that belong to any check
 
 
 def reference_files(folder: Path) -> list[Path]:
-    """The files of references in a folder, sorted."""
+    """The sorted files of references in a folder. Hidden files and typical.yaml are left out."""
     # a hidden file is a temporary file of an editor, or of an interrupted write
     return [file for file in sorted(folder.glob("[!.]*.yaml")) if file.name != TYPICAL]
 
@@ -72,9 +72,9 @@ class References:
 
     @classmethod
     def load(cls, path: str | Path | None = None) -> "References":
-        """Reads a file, or all *.yaml of a folder. Raises BadInput. The message contains the file and the key.
+        """Reads a file of references, or all files of a folder. Raises BadInput, with the file and the key.
 
-        path: None for config/references. A folder without files has no references.
+        path: a file or folder; by default, config/references. A folder without files has no references.
         """
         if path is None and not FOLDER.exists():
             raise BadInput("config/references is missing here and in the folders above: name one with --references DIR")
@@ -88,17 +88,16 @@ class References:
 
     @classmethod
     def read(cls, text: str, file: Path) -> "References":
-        """Parses the text of a file. The file need not exist yet. Raises BadInput.
+        """Parses the text of a file of references. Raises BadInput, with the file and the key.
 
-        The message contains the file and the key.
+        file: path of the file for error messages. The file can be missing.
         """
         return cls(*read_text(text, file))
 
     def for_result(self, record: Mapping[str, Any], result: Mapping[str, Any]) -> "References":
         """The references for the check and the size of a result.
 
-        For a result with a check, only the references of this check apply. For a result without a check, the first of
-        these applies:
+        If a check requested the result, only the references of this check apply. Otherwise, the first of these applies:
 
         1. the references of the check that measures the same
         2. the references of other checks, if they do not differ from each other
@@ -108,7 +107,10 @@ class References:
         return self.for_check(keys.measuring_check(record, result), only, result["size_bytes"])
 
     def for_check(self, check: str, only: bool = True, size: int | None = None) -> "References":
-        """The references for a check and a size in bytes. only: whether to ignore the references of other checks."""
+        """The references for a check and a size in bytes.
+
+        only: whether the references of other checks are ignored.
+        """
         found = copy.copy(self)
         found._check, found._only, found._size = check, only, size
         return found
@@ -126,8 +128,8 @@ class References:
 
         The result is empty in these cases:
 
-        * There are no references.
-        * Several checks have different references.
+        * The table has no references for the test case.
+        * The references of several checks could apply, and they differ.
         * The table is for another size.
         """
         check = self._check_of(name, testcase)
@@ -148,7 +150,7 @@ class References:
         return bool(by_check) and (not self._only or bool(by_check.keys() & {self._check, NO_CHECK}))
 
     def has_table(self, name: str) -> bool:
-        """Whether the table `name` exists. A table that differs only in its variant is sufficient."""
+        """Whether the table `name` exists, or a table whose name differs only in the variant words."""
         names = self.names()
         return name in names or keys.without_variant(name) in map(keys.without_variant, names)
 
@@ -169,7 +171,7 @@ class References:
     def pair_classes(self, name: str, testcase: str = "") -> PairClasses:
         """The adopted classes of the pairs of a table.
 
-        testcase: selects the check. The result has the classes of the check whose references apply to this test case.
+        testcase: selects the classes of the check whose references apply to this test case.
         """
         check = self._check_of(name, testcase) if testcase else self._check
         return self._classes.get((check or NO_CHECK, name), NO_CLASSES)
@@ -177,15 +179,16 @@ class References:
     def matrix_classes(
         self, name: str | None, testcase: str, rows: Sequence[str], columns: Sequence[str]
     ) -> MatrixClasses | None:
-        """The classes that select the references of a matrix's cells; None to use the classes that the run found.
+        """The link classes with which the references of a matrix's cells are chosen.
 
+        Returns None if the table has no adopted classes. The classes that the run found are then used.
         name: the name of the table; None without a table. rows, columns: the labels of the matrix.
         """
         classes = self.pair_classes(name, testcase) if name else NO_CLASSES
         return MatrixClasses(classes, testcase, rows, columns) if classes else None
 
     def expanded(self, name: str, testcase: str) -> Table:
-        """The result of `table`, with an entry per pair instead of the entry of an adopted class.
+        """The result of `table`, in which an entry per pair replaces the entry of each adopted class.
 
         A class of many endpoints keeps its entry.
         """
@@ -196,8 +199,8 @@ class References:
     ) -> dict[Pair, Reference]:
         """Returns {(source, destination): reference} for the pairs of a table.
 
-        rows, columns: labels of a matrix. The labels replace the endpoint names of the table. If the matrix has no
-        endpoints of the types of a pair in an adopted class, this pair is left out.
+        A pair of an adopted class is left out if the matrix has no endpoints of the same type as the pair.
+        rows, columns: labels of a matrix. The labels replace the endpoint names of the table.
         """
         table = self.table(name, testcase)
         lasting = [lasting_names(testcase, axis) for axis in (rows, columns)]
@@ -219,9 +222,9 @@ class References:
         return found
 
     def classes(self, name: str, testcase: str) -> dict[str, Reference]:
-        """Returns {link class: reference}. These references apply to pairs without a reference of their own.
+        """Returns {link class: reference}. These references apply to pairs that have no reference of their own.
 
-        The entry "cell[NV18]" applies to any size, and the entry "NV18@4096" to 4096 bytes only.
+        The entry "cell[NV18]" applies to any size. The entry "NV18@4096" applies only to 4096 bytes.
         """
         found = {}
         for variable, reference in self.table(name, testcase).items():
@@ -232,7 +235,7 @@ class References:
 
 
 def expanded(table: Table, classes: PairClasses) -> Table:
-    """A table with an entry per pair instead of the entry of an adopted class. See `References.expanded`."""
+    """The table, in which an entry per pair replaces the entry of each adopted class. See `References.expanded`."""
     found: Table = {}
     for variable, reference in table.items():
         match = CLASS_ROW.fullmatch(variable)
@@ -253,10 +256,10 @@ LEAST = 1e-9  # the smallest value that src/measure/references.cpp accepts
 
 
 def refused_option(extra_opts: Iterable[str], check: str, size_variable: str) -> str:
-    """The error message for an option in extra_opts that the references do not describe; "" if there is none.
+    """The error message for an option in extra_opts to which the references do not apply; "" without such an option.
 
-    * check: the class of the test
-    * size_variable: the variable of the test that sets the size; "" if the test has no such variable
+    * check: the class name of the test
+    * size_variable: the variable of the test that sets the size; "" if the test has no variable for the size
     """
     found = sorted(UNDESCRIBED & {word.partition("=")[0] for word in extra_opts})
     if not found:
@@ -276,12 +279,12 @@ def loaded(path: str) -> References:
 def program_references(check: str, table: str, testcase: str, file: str = "") -> tuple[str, ...]:
     """The lines of the file that a program reads with --references.
 
-    * A line contains test case, name, value and unit, separated by tabs.
-    * A name is a pair, or a link class without adopted pairs.
-    * file: the file that the partition names; "" for all files
-    * Without a table, the result is (). For an unreadable file, the result is also (), because the verdict reports the
-      error later.
-    * References that the program refuses are left out, because the program would then measure nothing.
+    A line contains test case, name, value and unit, separated by tabs. The name is a pair, or a link class without
+    adopted pairs. References that the program would refuse are left out, because the program would measure nothing.
+
+    The result is () without a table. The result is also () for an unreadable file, because the verdict reports this
+    error later.
+    file: the file that the partition names; "" for all files.
     """
     folder = os.environ["RFM_REFERENCE_PREFIX"]
     try:

@@ -35,7 +35,11 @@ Key = tuple[str, str, str]  # product, test case, link
 
 
 class Typical(NamedTuple):
-    """A typical value, in the unit of records. minimum: whether the value is the minimum that an operator accepts."""
+    """A typical value, in the unit of records, and its source.
+
+    minimum: whether the value is the minimum that an operator accepts.
+    title, place, date: title, place and date of the source.
+    """
 
     value: float
     unit: str
@@ -45,9 +49,9 @@ class Typical(NamedTuple):
     date: str
 
     def share(self, value: float) -> float:
-        """A measured value as a fraction of the typical value.
+        """A measured value as a fraction of the typical value. For latencies, the inverse fraction is returned.
 
-        For latencies, the inverse: a fraction below 1 is always worse.
+        A fraction below 1 is therefore always worse than typical.
         """
         return self.value / value if self.unit == "us" else value / self.value
 
@@ -63,7 +67,7 @@ class TypicalValues(NamedTuple):
     values: Mapping[Key, Typical]
 
     def of(self, record: Mapping[str, Any], result: Result, link_class: str) -> Typical | None:
-        """The typical value of a result's cells, for one link class; None if unknown."""
+        """The typical value of the cells of a link class of a result; None if unknown."""
         links = link_names(record, result, link_class)
         names = {device["name"] for device in record["devices"]}
         product = self.products.get(next(iter(names)), ANY) if len(names) == 1 else ANY
@@ -73,10 +77,7 @@ class TypicalValues(NamedTuple):
 
 
 def link_names(record: Mapping[str, Any], result: Result, link_class: str) -> tuple[str, ...]:
-    """The names that typical.yaml may use for a link class; () if there is no name.
-
-    The most specific name is first.
-    """
+    """The names that typical.yaml can use for the link of a link class, the most specific name first."""
     if is_collective(result):
         extent, large = collective_extent(record), (result["size_bytes"] or 0) >= LEAST_COLLECTIVE
         if extent.nodes != 1 or not large or result["memory"] != "device":
@@ -88,7 +89,7 @@ def link_names(record: Mapping[str, Any], result: Result, link_class: str) -> tu
 
 
 def nccl_algorithm(result: Result) -> str:
-    """The algorithm of an NCCL collective, such as "NVLS" or "Ring"; "" for several algorithms, or if unknown."""
+    """The algorithm of an NCCL collective, such as "NVLS" or "Ring"; "" if unknown, or if NCCL used several."""
     found = {note.removeprefix(NCCL_RAN).partition(",")[0] for note in result["notes"] if note.startswith(NCCL_RAN)}
     return ALGORITHMS.get(found.pop(), "") if len(found) == 1 else ""
 
@@ -109,9 +110,9 @@ def pair_link_name(record: Mapping[str, Any], result: Result, link_class: str) -
 
 @cache
 def typical_values(file: Path = FILE) -> TypicalValues:
-    """Reads a file of typical values. A missing file gives an empty result.
+    """Reads a file of typical values. If the file is missing, the result is empty.
 
-    Raises BadInput. The message contains the file and the key.
+    Raises BadInput for an invalid file. The message contains the file and the key.
     """
     if not file.exists():
         return TypicalValues({}, {})
