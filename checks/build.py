@@ -45,8 +45,8 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     """Builds the programs of src/ once per partition and environment, or copies the programs of a platform wheel.
 
     Nodes may lack the folder of the sources. Jobs therefore use only `<stagedir>/prefix/bin`, which contains the
-    programs and the scripts of src/. `prefix/share/linkmatrix/build.json` describes the build, with the paths of the
-    found PEERS.
+    programs and the scripts of src/. `prefix/share/linkmatrix/build.json` describes the build, and contains the paths
+    of the found benchmarks (PEERS).
 
     The features that partition and environment have in common select the parts of the build:
 
@@ -115,7 +115,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     @run_after("init")
     def ignore_exit_codes(self):
-        """Switches off ReFrame's trap_job_errors, because the verdict reports the fault behind an exit code of 1."""
+        """Switches off ReFrame's trap_job_errors. The verdict describes the fault better than an exit code of 1."""
         runtime().site_config.add_sticky_option("general/trap_job_errors", False)
 
     @run_before("compile")
@@ -186,7 +186,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
             self.method = "cmake"
 
     def can_use_prebuilt(self):
-        """Whether to use the prebuilt programs: they have all needed features, or this machine has no build tools."""
+        """Whether the prebuilt programs fit this machine, and have all features or cannot be replaced by a build."""
         needed = prebuilt.needed_features(self.features() & set(FEATURES))
         gpus = self.current_partition.select_devices("gpu") if "cuda" in needed else []
         machine, archs = self.current_partition.processor.platform, [gpu.arch for gpu in gpus]
@@ -328,7 +328,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     @run_after("compile")
     def describe(self):
-        """Writes build.json: the method, its options, and {name: path} of the found peers."""
+        """Writes build.json: the method, its options, and {name: path} of the found benchmarks (PEERS)."""
         if self.is_dry_run():
             return
         stage = Path(self.stagedir)

@@ -21,7 +21,7 @@ def cell_faults(result, rows, columns, parts=(), pairs=ALL_PAIRS):
     """Reasons against PASS: a result lacks rows, columns, pairs or parts. Missing values are not among these reasons.
 
     rows, columns: the required labels; None for any labels.
-    parts: names of further matrices of the result. A part must contain a number for each measured cell.
+    parts: names of additional matrices of the result. A part must contain a number for each measured cell.
     pairs: the requested pairs, ALL_PAIRS or MATCHINGS.
     """
     name = result_name(result)

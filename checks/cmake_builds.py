@@ -62,7 +62,7 @@ def same_tool(path, name):
 def matching_folder(root, source, environ, options):
     """The folder of a preset that was configured with the same sources, compilers and options; None if there is none.
 
-    Returns None if the environment has modules, variables or flags, because these may change the programs.
+    Also None if the environment has modules, variables or flags, because these may change the programs.
     root: the folder that contains the folders of the presets.
     environ: ReFrame's environment.
     options: {name: value} for CMake.

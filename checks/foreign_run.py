@@ -10,7 +10,7 @@ from .p2p import p2p_matrix_run
 
 
 class foreign_run(p2p_matrix_run, special=True):
-    """A test of a foreign program. A script starts the program, and prints its output with a prefix."""
+    """A test of a foreign program. A script starts the program, and adds a prefix to each line of its output."""
 
     def read_output(self):
         """Parses `self.text`, the output. Returns (content of the record, sentences about missing output)."""

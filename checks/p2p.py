@@ -161,12 +161,12 @@ class p2p_matrix_run(session_test, special=True):
         return ("--short-samples", str(number)) if number and supports else ()
 
     def program_references(self, testcase):
-        """The lines of references for the program; () if an option changes what the program measures."""
+        """The references for the program, as lines of text; () if an option changes what the program measures."""
         options = {word.partition("=")[0] for word in (*self.program_opts(), *self.extra_opts)}
         return () if options & tables.OTHERS else self.testcase_references(testcase)
 
     def testcase_references(self, testcase):
-        """The lines of references of a test case, in the format of `tables.program_references`."""
+        """The references of a test case, as lines in the format of `tables.program_references`."""
         return ()
 
     def environment_of_ranks(self):

@@ -22,7 +22,7 @@ class Route:
     options: options of the program.
     environment: environment variables of MPI.
     extra: a key of the partition's extras. If a partition lacks this key, its data takes the usual route anyway, and
-    the tests of the route are skipped. With "", no partition skips the tests.
+    the tests of the route are skipped. With "", the tests run on every partition.
     """
 
     options: tuple[str, ...] = ()

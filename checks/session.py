@@ -25,7 +25,7 @@ class node_session(Session):
 class nodes_session(Session):
     """A session on several nodes. The largest request determines the number of nodes.
 
-    A smaller test uses the first nodes.
+    A test of fewer nodes uses the first nodes of the job.
     """
 
     descr = "one job of several nodes for all test cases of a suite"

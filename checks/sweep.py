@@ -68,9 +68,9 @@ class node_sweep(p2p_matrix_run, special=True):
         self.skip_partition(not self.testcases(), f"can run no test case of the suite {self.suite}")
 
     def cannot_measure(self, why):
-        """Ends the test by SanityError. The node gets no verdict.
+        """Raises SanityError, so that the node gets no verdict.
 
-        why: the reason, which is stored in `unmeasured`.
+        why: the reason. The method stores the reason in `unmeasured`.
         """
         self.unmeasured = why
         raise SanityError(why)
@@ -99,7 +99,7 @@ class node_sweep(p2p_matrix_run, special=True):
         ]
 
     def testcase_references(self, testcase):
-        """The lines of references of a test case, from the references of `intranode_p2p`."""
+        """The references of a test case, as lines of text, from the references of `intranode_p2p`."""
         return (
             program_references("intranode_p2p", self.reference_name, testcase)
             if testcase and self.reference_name
@@ -130,7 +130,7 @@ class node_sweep(p2p_matrix_run, special=True):
     def skip_unavailable_node(self, ask_again=False):
         """Skips the test if the scheduler accepts no job on the node. Stores the scheduler's reason in `unmeasured`.
 
-        ask_again: ask the scheduler, even if a stored answer is recent.
+        ask_again: whether to ask the scheduler even if a stored answer is recent.
         """
         why = nodes.unavailable_reason(self.node, self.current_partition, ask_again)
         if why:

@@ -18,7 +18,7 @@ ASCII = str.maketrans({"×": "x", "µ": "u", "…": "~", "–": "-", "✓": "+",
 class BadInput(ValueError):  # noqa: N818  the name of the same error in src/
     """A file, option or table cannot be used.
 
-    The message is one sentence. It contains the name of the file, option or table, and the remedy.
+    The message is one sentence, with the name of the file, option or table, and the remedy.
     """
 
 

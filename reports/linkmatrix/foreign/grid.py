@@ -131,8 +131,8 @@ def numbers(
 ) -> dict[Pair, float | str]:
     """The cells of a record from the words of a table: a number times `scale`, or a status.
 
-    A mark on the diagonal, such as "N/A", becomes no cell.
-    zero_applies: whether 0.00 on the diagonal becomes a cell.
+    Marks on the diagonal, such as "N/A", are left out.
+    zero_applies: whether 0.00 on the diagonal is a value. Otherwise, 0.00 on the diagonal is left out.
     no_path: the status of a mark outside the diagonal.
     """
     cells: dict[Pair, float | str] = {}

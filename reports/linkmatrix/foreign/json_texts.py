@@ -1,4 +1,4 @@
-"""Reads the JSON files of other programs. Names at the top of a file identify its program."""
+"""Reads the JSON files of other programs. The names of the top-level entries identify the program of a file."""
 
 import json
 import math
@@ -24,7 +24,7 @@ DECODER = json.JSONDecoder()
 def is_json(text: str) -> bool:
     """Whether a text is JSON.
 
-    A text that starts with "{" may be damaged. A text that starts with "[" must be complete JSON.
+    A text that starts with "{" counts as JSON, even if it is damaged. A text that starts with "[" must be valid JSON.
     """
     begin = text.lstrip()[:1]
     return begin == "{" or (begin == "[" and parsed(text) is not None)

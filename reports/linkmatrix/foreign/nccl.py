@@ -1,8 +1,8 @@
 """Reads nccl-tests (all_reduce_perf and its siblings), and rccl-tests for AMD's GPUs.
 
 Each size becomes a result with the columns "out-of-place" and "in-place". The value is the bus bandwidth. Algorithm
-bandwidth and time are parts. A cell with wrong elements has the status 'error'. If the command sets NCCL_ALGO, the name
-of the test case ends with the algorithm, so that different algorithms are never compared.
+bandwidth and time are additional matrices (parts). A cell with wrong elements has the status 'error'. If the command
+sets NCCL_ALGO, the name of the test case ends with the algorithm, so that different algorithms are never compared.
 
 rccl-tests prints the same table. It also prints its version above the ranks, and the versions of RCCL, HIP and ROCm
 below the ranks. Both programs have the engine `nccl`. The fields `program` and `software` of the record distinguish the
@@ -93,7 +93,7 @@ LIBRARY_VERSION = re.compile(r"^(RCCL|HIP|ROCm) version +: +(\S+)\s*$")
 
 
 def program_of(reading: Reading) -> str:
-    """The program that printed the current run: rccl_tests after a version line of rccl-tests, else nccl_tests."""
+    """The program that printed the current run: rccl_tests if its version line was read, otherwise nccl_tests."""
     return reading.current.program if reading.current.program in PROGRAMS else PROGRAM
 
 

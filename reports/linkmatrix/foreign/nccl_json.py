@@ -112,7 +112,7 @@ def differences(entries: list[Any]) -> list[str]:
 
 
 def size_of(entry: Any, place: int) -> Size | str:
-    """The numbers in an entry of `results`. For a damaged entry: a sentence about the damage. place: its index."""
+    """The numbers in entry number `place` of `results`. For a damaged entry: a sentence about the damage."""
     where = f"result {place}"
     if not isinstance(entry, dict) or type(entry.get("size")) is not int or not 0 <= entry["size"] < 1 << 63:
         return f"{where}: the result has no size and is ignored"

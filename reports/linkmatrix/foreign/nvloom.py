@@ -4,8 +4,8 @@ cli/testcases.cpp defines the source axis: `output.set(x, y)` fills column x of 
 copies go from x to y. In gpu_to_rack, copies go from the GPU of the row to the rack of the column. The program prints
 N/A instead of 0, for the cell of a GPU and itself, and for a pair that was not measured.
 
-Copies between pairs are measured as in nvbandwidth: one pair at a time, behind a kernel that waits. They have the names
-of nvbandwidth. Buffers have 512 MiB by default. A bidirectional value is the sum of both directions.
+Copies between pairs are measured as in nvbandwidth: one pair at a time, behind a kernel that waits. Their test cases
+have the names of nvbandwidth. Buffers have 512 MiB by default. A bidirectional value is the sum of both directions.
 """
 
 import re
@@ -165,7 +165,7 @@ def missing_facts(run: Run, layout: Layout, head: str, printed: dict[str, dict[s
 def contradiction(reading: Reading, name: str, grid: Grid) -> str:
     """A clause about a summary line that contradicts its table; "" if all summary lines agree.
 
-    Such a line is `Min NAME 352.10 GB/s`.
+    An example of a summary line is `Min NAME 352.10 GB/s`.
     """
     found = floats(grid.words().values())
     wanted = {"Min": min, "Max": max, "Total": sum}

@@ -1,6 +1,6 @@
 """Reads the OSU micro-benchmarks latency, bw, bibw, multi_lat and mbw_mr.
 
-Each size becomes a result: between rank0 and rank1, or between all senders and all receivers for several pairs. The
+Each size becomes a result: between rank0 and rank1, or with several pairs between all senders and all receivers. The
 test case names the memory (`dd` device to device, `hh` host to host) and the number of pairs: osu_mbw_mr_dd_8_pairs.
 The program's MB is 1e6 bytes.
 """

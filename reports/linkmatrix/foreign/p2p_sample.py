@@ -2,7 +2,7 @@
 
 CUDA (p2pBandwidthLatencyTest.cu): cell (i, j) is a copy from i to j for writes, and from j to i for reads
 (`--p2p_read`). Bidirectional values are the sum of both directions. The diagonal is a copy inside a device. The program
-counts the bytes of such a copy twice. linkmatrix counts them once.
+counts the bytes of such a copy twice. linkmatrix counts these bytes once.
 
 PPU: the row is the root device. The root device writes to the device of the column, or reads from this device. The
 program runs in one or several processes. With several processes, the header line always shows CE. Only the command line
@@ -166,7 +166,7 @@ def bytes_counted_once(pair: tuple[str, str], value: float | str) -> float | str
 
 
 def cuda_enqueue(reading: Reading, name: str, direction: str) -> None:
-    """Read the table with the head `CPU` below a latency table: the time that the host needs."""
+    """Read the table with the header `CPU` below a latency table: the time that the host needs for each copy."""
     reading.skip(BLANK)
     if reading.line().split()[:1] != ["CPU"]:
         return

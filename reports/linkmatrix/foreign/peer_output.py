@@ -141,7 +141,7 @@ def topology_of(output: Output) -> Topology | None:
 def last_line_clause(text: str) -> str:
     """A clause that quotes the last line of a text, such as "its last line is 'Aborted'".
 
-    Lines without words, such as rules, are skipped.
+    Lines without words, such as lines of dashes, are skipped.
     """
     words = [line.strip() for line in text.splitlines() if line.strip(" -*#\t")]
     return f"its last line is '{words[-1][:120]}'" if words else "it printed nothing"

@@ -100,7 +100,7 @@ class Topology:
 class Run:
     """One run of one program.
 
-    first, last: the numbers of the first and the last line of the run. The first line is the head of the first table.
+    first, last: the numbers of the first and the last line of the run. The first line is the header of the first table.
     devices: {index: model}.
     ranks: {rank of a collective: (host, number of the device on the host)}.
     states: {label of a device: its state}.
@@ -262,7 +262,7 @@ class Reading:
     def report_rows_below(self, row: re.Pattern[str], head: re.Pattern[str]) -> None:
         """Report the first row between the reading position and the next header line.
 
-        Other lines, such as a warning of the launcher, separate such a row from its table.
+        Such a row belongs to the table above, but other lines, such as a warning of the launcher, precede the row.
         row, head: the patterns of a row and of a header line.
         """
         for number, line in enumerate(self.lines[self.at :], start=self.at + 1):

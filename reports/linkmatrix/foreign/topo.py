@@ -79,7 +79,7 @@ def matrix(reading: Reading, match: re.Match[str]) -> None:
 
 
 def row_classes(text: str, count: int) -> tuple[list[str], list[str]]:
-    """Returns (link classes of a row, words after the classes). A row with fewer than `count` classes is invalid: [].
+    """Returns (link classes of a row, words after the classes). The classes are [] if fewer than `count`.
 
     In a text that lost its blanks, "NV180-71" is the class NV18 and the CPU affinity "0-71". The other cells of the row
     determine where the class ends.

@@ -29,7 +29,7 @@ def fields(line: str) -> list[str]:
 
 
 def row_words(line: str) -> list[str] | None:
-    """The words of a row: [rank0, 31.32, 31.33, 62.65] for `0  node1 │ 31.32 │ 31.33 │ 62.65`; None for a rule."""
+    """The words of a row: [rank0, 31.32, 31.32] for `0  node1 │ 31.32 │ 31.32`; None for a horizontal line."""
     if RULE.match(line):
         return None
     first, *rest = fields(line)

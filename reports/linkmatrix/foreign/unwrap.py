@@ -145,7 +145,7 @@ def nested_prefixes(line: str, is_head: IsHead, most: int) -> Iterator[tuple[re.
 def grouped_by_process(lines: Sequence[str], patterns: Sequence[re.Pattern[str]], is_head: IsHead) -> Lines:
     """The lines without prefixes, grouped by process.
 
-    A header line without a prefix ends all groups. Lines above this header line stay above it.
+    A header line without a prefix ends all groups. Lines above the header line stay above the header line.
     """
     found = Lines()
     processes: dict[str, Lines] = {}

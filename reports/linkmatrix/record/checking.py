@@ -58,6 +58,8 @@ def none_for_nan(number: float) -> float | None:
 def not_scheduled(result: Mapping[str, Any], block: Any, first: int) -> np.ndarray:
     """The mask of the cells that the schedule does not measure: an array of booleans, rows × columns.
 
+    The schedules do not measure these cells:
+
     * bisection: the cells inside each half
     * matchings: the cells that are in none of the matchings
     * other schedules: the diagonal (except with local copies), and the lower half if the matrix is a triangle

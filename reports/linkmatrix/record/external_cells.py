@@ -243,7 +243,7 @@ def attach(record: dict[str, Any], folder: Path) -> None:
 
 
 def node_indices(record: Mapping[str, Any], labels: Sequence[str]) -> np.ndarray:
-    """The index of the node of each endpoint. A label that does not belong to a device belongs to a node."""
+    """The index of the node of each endpoint. A label that is not the label of a device is the name of a node."""
     node = {device["label"]: device["node"] for device in record.get("devices", [])}
     index: dict[str, int] = {}
     return np.array([index.setdefault(node.get(label, label), len(index)) for label in labels])
