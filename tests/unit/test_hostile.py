@@ -246,3 +246,14 @@ def test_two_dashes_are_no_value_of_an_option(words):
     option = words[1].removesuffix("=--")
     assert code == 2 and not out
     assert errors == f"linkmatrix: {words[1]}: '--' is not a value: name the value of {option}\n"
+
+
+@pytest.mark.parametrize("words", [("show",), ("history",), ("adopt",), ("detect", "--dry-run")], ids=" ".join)
+def test_a_working_directory_that_was_removed_is_named(words, tmp_path, monkeypatch):
+    monkeypatch.delenv("LINKMATRIX_PREFIX", raising=False)
+    removed = tmp_path / "removed"
+    removed.mkdir()
+    monkeypatch.chdir(removed)
+    removed.rmdir()
+    sentence = "linkmatrix: the working directory was removed: change to an existing directory\n"
+    assert ended([*words]) == (2, b"", sentence)
