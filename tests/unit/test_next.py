@@ -10,6 +10,7 @@ import pytest
 import stores
 
 from linkmatrix import cli
+from linkmatrix.commands import next as next_command
 from linkmatrix.errors import BadInput
 from linkmatrix.runs import coverage, modes
 from linkmatrix.runs.patrol import Duration, Node, plan
@@ -189,6 +190,15 @@ def test_bad_input_is_one_sentence(played, capsys, words, said):
         code = ended.code
     err = capsys.readouterr().err
     assert code == 2 and said in err and "Traceback" not in err
+
+
+def test_runs_before_the_system_file_do_not_make_the_partition_ambiguous():
+    """After make run and linkmatrix baseline on one machine, `next` refused to choose between two partitions."""
+    assert next_command.chosen_partition(None, ["this-machine:default", "vm:cpu"]) == "vm:cpu"
+    assert next_command.chosen_partition(None, ["this-machine:default"]) == "this-machine:default"
+    assert next_command.chosen_partition("this-machine:default", ["this-machine:default", "vm:cpu"]).startswith("this")
+    with pytest.raises(BadInput, match="alpha:gpu, vm:cpu.: choose one with --system alpha:gpu"):
+        next_command.chosen_partition(None, ["alpha:gpu", "this-machine:default", "vm:cpu"])
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,6 @@ MOST_REPEATED = 2  # maximum number of runs, as a multiple of --runs
 IDLE = "Next step: Let each program wait until other processes end: linkmatrix baseline --wait-idle 600"
 REASON = "linkmatrix baseline, without test cases that are too noisy for references"  # in the manifest
 RETRY = "--retries=1"  # a value outside its tolerance is FAIL only if it is outside again
-GENERIC = "this-machine"  # the system of machines without a system file
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -179,7 +178,7 @@ def measured_place(program: str, repository: Path, system: str | None) -> str:
     If no system file describes this machine, the function writes a system file.
     """
     place = configured.chosen_partition(program, repository, system)
-    if system or place.partition(":")[0] != GENERIC:
+    if system or place.partition(":")[0] != configured.GENERIC:
         return place
     found = machine.machine()
     if found.scheduler != "local":  # linkmatrix measure does not use the scheduler either
@@ -190,7 +189,7 @@ def measured_place(program: str, repository: Path, system: str | None) -> str:
         found = machine.without_scheduler(found)
     machine.write(machine.files(found, repository / "config", None, None), False, say)
     place = configured.chosen_partition(program, repository)
-    if place.partition(":")[0] == GENERIC:
+    if place.partition(":")[0] == configured.GENERIC:
         raise BadInput(f"no system file has the host name {found.host}: choose the system with --system")
     return place
 

@@ -128,14 +128,15 @@ def chosen_partition(system: str | None, stored: Sequence[str]) -> str:
     """The partition to measure, such as "system:partition". Raises BadInput.
 
     system: the value of --system.
-    stored: the partitions that have stored runs.
+    stored: the partitions that have stored runs. Without --system, runs from before the system file do not count.
     """
-    if system is None and len(stored) > 1:
-        listed = ", ".join(stored)
-        raise BadInput(f"several partitions have stored runs ({listed}): choose one with --system {stored[0]}")
     if system is not None and system not in stored:
         raise BadInput(f"--system {system}: no run of this partition is stored: use {', '.join(stored)}")
-    return system or stored[0]
+    described = [name for name in stored if name.partition(":")[0] != configured.GENERIC] or list(stored)
+    if system is None and len(described) > 1:
+        listed = ", ".join(described)
+        raise BadInput(f"several partitions have stored runs ({listed}): choose one with --system {described[0]}")
+    return system or described[0]
 
 
 def scheduler_state(

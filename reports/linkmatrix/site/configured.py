@@ -16,6 +16,7 @@ from . import machine, nodes
 from .cluster import Answer
 from .slurm_blocks import BLOCK_LINES, TOPOLOGY, blocks_in
 
+GENERIC = "this-machine"  # the system of machines without a system file
 MOST_BYTES = 1 << 24  # of a file of groups
 #: ReFrame's schedulers → the lowest priority of a job, as the value of ReFrame's `-J`. Each scheduler allows users to
 #: lower the priority: sbatch(1) --nice, qsub(1) of PBS and of Grid Engine -p.
