@@ -1,4 +1,4 @@
-"""References of cells: one per link class for its similar cells, and one per cell that differs from its class.
+"""References of cells: one per link class for its similar cells, and one for each other cell.
 
 `fit_to_table` decides for each pair whether the pair uses the reference of its class or a row of its own.
 """
@@ -190,7 +190,7 @@ def fit_to_table(proposal: Proposal, present: Table, classes: PairClasses) -> Pr
 
 
 def new_groups(proposal: Proposal, group: str, classes: PairClasses) -> Sequence[Group]:
-    """Groups for the pairs of the link class `group` that have no adopted class yet. The class is that of the runs."""
+    """Groups for the pairs that the runs found in the link class `group` and that have no adopted class yet."""
     endpoints = [pair.partition("->")[::2] for pair, (pair_class, _) in proposal.pairs.items() if pair_class == group]
     endpoints = [pair for pair in endpoints if is_nameable(*pair) and classes.pair_class("->".join(pair)) is None]
     rows, columns = (list(dict.fromkeys(axis)) for axis in zip(*endpoints, strict=True)) if endpoints else ([], [])

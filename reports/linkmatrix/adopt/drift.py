@@ -54,7 +54,7 @@ class Drift(NamedTuple):
 class Series:
     """The median of one link class in each run, in order of time.
 
-    * group: name of the link class. If all runs are of one host, the name contains the host.
+    * group: name of the link class. If `by_host` made the series, the name contains the host: "NV18 on n17".
     * levels: one number per run
     * runs: date and time of each run
     * hosts: the host of each run

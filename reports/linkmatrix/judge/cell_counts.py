@@ -114,7 +114,7 @@ def merge_worst(worst: np.ndarray, judged: Judged, codes: np.ndarray) -> np.ndar
     """Merges the worst cells found so far with the worst cells of a block.
 
     Returns at most KEPT cells, the worst first; each row of the array is (severity, row, column).
-    worst: the worst cells found so far, in this form.
+    worst: the worst cells found so far, in the form of the result.
     codes: the verdict of each cell of the block.
     """
     found = np.flatnonzero((codes > Verdict.PASS) & ~judged.unjudged)

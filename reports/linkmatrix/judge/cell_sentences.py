@@ -95,13 +95,13 @@ def impossible(cell: Cell) -> str:
 
 
 def path_changed(cell: Cell) -> str:
-    """A sentence about a changed path. It names the link class in the references and the worse class of this run."""
+    """A sentence about a changed path, with the link class in the references and the worse class of this run."""
     path = f"{cell.adopted_class} -> {cell.link_class}"
     return f"{name(cell.pair)} {quantity(cell.value, cell.unit)}: path changed: {path}"
 
 
 def path_unknown(cell: Cell) -> str:
-    """A sentence about a cell for which the run found no link class. It names the class in the references."""
+    """A sentence about a cell for which the run found no link class, with the class in the references."""
     return f"{name(cell.pair)} {quantity(cell.value, cell.unit)}: path unknown: adopted {cell.adopted_class}"
 
 
@@ -123,7 +123,7 @@ def off_reference(cell: Cell) -> str:
 
 
 def disturbed(cell: Cell) -> str:
-    """A sentence about a disturbed cell. It contains the deviation of the cell and the name of the other process."""
+    """A sentence about a disturbed cell, with the deviation of the cell and the name of the other process."""
     off = cell.reference is not None and not cell.reference.low_limit <= cell.value <= cell.reference.high_limit
     if cell.slow and not off:
         return f"{name(cell.pair)}: {cell.slow}: {cell.others}"
@@ -149,7 +149,7 @@ def better(cell: Cell) -> str:
 
 
 def noisy(cell: Cell) -> str:
-    """A sentence about a noisy cell. It contains the interval of the median and the confidence of this interval.
+    """A sentence about a noisy cell, with the interval of the median and the confidence of this interval.
 
     A cell is noisy if this interval contains values that are slower than the tolerance allows.
     """

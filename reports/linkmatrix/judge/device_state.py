@@ -62,7 +62,7 @@ def unexpected_states(state: Json, expected: Json) -> Iterator[tuple[Any, str]]:
 
 
 def unequal_faults(record: Json, equal: tuple[str, ...]) -> list[Reason]:
-    """FAIL reasons for devices that differ from the other devices. An unknown fact is INCOMPLETE.
+    """FAIL reasons for devices that differ from the other devices, or INCOMPLETE reasons for unknown facts.
 
     equal: names of the facts that must be equal on all devices, such as "driver".
     """

@@ -40,7 +40,7 @@ class Disturbance(NamedTuple):
 class Disturbances:
     """The disturbances of one result.
 
-    entries: in the order of the record.
+    entries: the disturbances, in the order of the record.
     nodes_of: function that returns the nodes of a row or column.
     no_memory: {row or column: sentence}, for devices whose memory other processes occupied. The program could not
     measure the cells of these devices.
@@ -171,7 +171,7 @@ def process_names(others: Others, one: Mapping[str, Any]) -> list[str]:
 def process_name(process: Process) -> str:
     """The name of a process: "pid 2983 (hog, user bob)".
 
-    UNNAMED for pid 0, which a driver reports for a process that the driver cannot identify.
+    The name is UNNAMED for pid 0. A driver reports pid 0 for a process that the driver cannot identify.
     """
     name, user = process.get("name"), process.get("user")
     if not process["pid"] and not name:

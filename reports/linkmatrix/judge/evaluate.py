@@ -94,7 +94,7 @@ class MatrixVerdict:
 
     @cached_property
     def cells(self) -> Mapping[Pair, CellVerdict]:
-        """{cell: verdict}. A matrix that does not fit into memory has only its worst cells here."""
+        """{cell: verdict}. If the matrix does not fit into memory, only the worst cells are included."""
         if self.problem:
             pair = (self.matrix.rows[0], self.matrix.columns[-1])
             return {pair: CellVerdict(Verdict.INCOMPLETE, self.problem)}
@@ -124,7 +124,7 @@ class MatrixVerdict:
     def axis_medians(self) -> tuple[list[float], list[float]]:
         """(median deviation of each row, median deviation of each column), as fractions; positive if slow.
 
-        For a matrix in a file, the deviation is from `level` to the median in the record.
+        For a matrix in a file, each median in the record is compared with `level`.
         """
         if self.whole is not None:
             known = np.where(np.isfinite(self.whole.worse), self.whole.worse, np.nan)
@@ -139,7 +139,7 @@ class MatrixVerdict:
 
     @property
     def level(self) -> float:
-        """The reference of the largest link class. If this class has no reference, the median of the row medians."""
+        """The expected value of most cells: the reference of the largest link class, or the median of row medians."""
         classes = self.matrix.classes
         largest = max(classes, key=lambda one: classes[one].count, default="")
         reference = self.expected.class_references.get(largest)
@@ -232,7 +232,7 @@ class MatrixVerdict:
 class Evaluation:
     """The verdicts on one record.
 
-    matrices: in the order of the record's `results`.
+    matrices: the verdicts on the matrices, in the order of the record's `results`.
     floor: the best verdict that the `Result:` of the program allows.
     soaked: findings about cells that were worse in the soak than before the soak.
     """

@@ -162,7 +162,7 @@ def is_large(result: Result) -> bool:
 
 
 def slow_class_findings(record: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Iterator[Finding]:
-    """Yields findings about link classes that are slow as a whole. No cell is then slower than its class.
+    """Yields findings about link classes whose cells are all slow, so that no cell is slower than its class.
 
     A class is slow if its best cell is below the typical value. Without a typical value, a class is slow if its best
     cell is below half of the limit. Results with references and disturbed results have no finding of this kind.

@@ -217,7 +217,7 @@ def threshold(samples: np.ndarray, usual: np.ndarray, is_latency: bool) -> np.nd
 
 
 def quantile(samples: np.ndarray, share: float, is_latency: bool) -> np.ndarray:
-    """The speed below which this share of the samples of each cell is; rows × columns, NaN without samples."""
+    """The quantile `share` of the samples of each cell, from slow to fast; rows × columns, NaN without samples."""
     ordered = np.moveaxis(samples, 0, -1).reshape(*samples.shape[1:3], -1)
     ordered = np.sort(ordered, axis=-1)  # NaN last
     number = np.isfinite(ordered).sum(axis=-1)
@@ -331,7 +331,7 @@ def power(prior: Prior, cells: int, passes: int = PASSES, per_pass: int = PER_PA
 
 @lru_cache(maxsize=4096)
 def ordinary_power(prior: Prior, cells: int, samples: int = QUICK_SAMPLES) -> float:
-    """The probability that ordinary samples find a cell of which the share EXAMPLE of the samples is slow."""
+    """The probability that ordinary samples find an intermittent cell whose share of slow samples is EXAMPLE."""
     return math.fsum(
         math.comb(slow - 1, bursts - 1)
         * math.comb(samples - slow + 1, bursts)

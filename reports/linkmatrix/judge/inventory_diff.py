@@ -65,7 +65,7 @@ def device_differences(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def highest(record: Mapping[str, Any], device: Mapping[str, Any], name: str) -> int | None:
-    """The highest recorded value of a state of a device, such as of "pcie_width"; None without a value."""
+    """The highest recorded value of a state of a device; None without a value. name: such as "pcie_width"."""
     texts = [device.get("state", {}).get(name)]
     for one in record.get("health") or ():
         readings = one["readings"] if one["label"] == device["label"] else ()
@@ -87,7 +87,7 @@ def node_differences(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[s
 
 
 def device_count_differences(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
-    """Sentences about nodes whose number of devices of a model differs from the other nodes.
+    """Sentences about nodes that have more or fewer devices of a model than the other nodes.
 
     Only records of the same check are compared. Each compared record contains all devices of one node. Records of runs
     with --devices and records of ranks are therefore excluded.
@@ -224,7 +224,7 @@ class Links(NamedTuple):
 
     @classmethod
     def from_classes(cls, classes: Sequence[Sequence[str]], at: Mapping[str, int]) -> "Links":
-        """The links between the GPUs in `at`. If one direction of a pair is unknown, the other direction counts.
+        """The links between the GPUs in `at`. If a direction of a pair is unknown, the other direction is used.
 
         classes: link classes of all devices, as in the record.
         at: {label of a GPU: index in `classes`}.

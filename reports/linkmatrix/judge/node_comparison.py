@@ -8,9 +8,9 @@ The rule is by Iglewicz and Hoaglin (How to Detect and Handle Outliers, 1993). A
 from the median exceeds k · σ. σ is the scaled median absolute deviation.
 
 * k depends on the number of compared values (`noise.sigma_limit`), so that 1 % of healthy sweeps have a false finding.
-* All keys with the same floor share one σ. A key with six or more nodes uses its own σ if this σ is more than twice the
-  shared σ.
-* A deviation below the floor of the data path (`noise.ALONE`) is never a finding.
+* Alike nodes have the same `Key`. All keys with the same floor share one σ. A key with six or more nodes uses its own σ
+  if this σ is more than twice the shared σ.
+* A deviation below the floor of the data path (`noise.floor_without_reference`) is never a finding.
 
 `python -m tests.benchmarks.node_comparison` measures the error rates.
 """
@@ -138,7 +138,7 @@ def differences(figures: Mapping[Key, NodeMedians]) -> list[Difference]:
 def robust_spread(deviations: Sequence[Mapping[str, float]]) -> float:
     """σ of all deviations, estimated from the median of their absolute values.
 
-    deviations: per key, {node: deviation from the median over the alike nodes, as a fraction}.
+    deviations: for each key, {node: deviation from the median over the alike nodes, as a fraction}.
     """
     fewest = min(map(len, deviations))
     every = np.abs([off for of in deviations for off in of.values()])

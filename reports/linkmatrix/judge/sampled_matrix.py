@@ -2,11 +2,11 @@
 
 An endpoint is judged by its measured cells. Pairs that are in no matching are not judged.
 
-Groups of endpoints, such as those of a leaf switch, are judged by the traffic between groups:
+Groups of endpoints, such as the endpoints of a leaf switch, are judged by the traffic between groups:
 
-* A few endpoints of a group send concurrently to another group: the value of a pair is the bandwidth of one line.
-* All endpoints of a group send concurrently: the sum divided by the bandwidth of one line is the number of lines that
-  the uplinks of the group carry.
+* A few endpoints of a group send concurrently to another group. The value of a pair is the bandwidth of one line.
+* All endpoints of the group send concurrently. The sum of their bandwidths, divided by the bandwidth of one line, is
+  the number of lines that the uplinks of the group carry.
 
 A group is named only if it is slow with every group that was measured with it.
 """
@@ -91,7 +91,7 @@ def unmeasured_endpoints(result: Mapping[str, Any]) -> list[str]:
 
 
 class GroupLoad(NamedTuple):
-    """The traffic of a group in one direction. Each load is the highest load of all partner groups.
+    """The traffic of a group in one direction. Each load is the highest value over all partner groups.
 
     direction: "sends", "receives" or "both".
     full_load: traffic while all endpoints send, as a share of the usual number of lines.

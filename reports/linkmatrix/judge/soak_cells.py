@@ -1,6 +1,6 @@
 """Soaks (--soak): wrong results of heated devices, cells that failed later, and lasting changes of values.
 
-The cells of a soak are judged like the cells of a matrix. The value of a cell is a low quantile of its intervals: a
+The cells of a soak are judged like the cells of a matrix. The value of a cell is a low quantile of its intervals. A
 fifth of the intervals, and at least two intervals, are not better than this value. A link at half speed for a fifth of
 the time is therefore FAIL. A single disturbed interval does not count.
 """
@@ -157,7 +157,7 @@ def lasting_changes(matrix: Mapping[str, Any], bin_seconds: float) -> dict[str, 
 
 
 def fit_step(bins: Sequence[float | None], bin_seconds: float, unit: str) -> Step | None:
-    """The time at which the values of a cell became lastingly worse; None if noise explains the values.
+    """The step at which the values of a cell became lastingly worse; None if noise explains the values.
 
     bins: the mean value of each interval of the soak.
     """

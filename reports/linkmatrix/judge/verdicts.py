@@ -73,8 +73,8 @@ class CellVerdict:
     """The verdict of a cell.
 
     reason: a sentence; "" for PASS.
-    value: in the matrix's unit; None if the cell was not measured.
-    reference: None if the cell has no reference.
+    value: the measured value, in the matrix's unit; None if the cell was not measured.
+    reference: the reference of the cell; None without a reference.
     deviation: value / reference - 1; None without a reference.
     """
 
@@ -129,6 +129,6 @@ def mismatch(found: Any, sentence: str) -> list[Reason]:
 def joined(sentences: Sequence[str]) -> str:
     """The first MAX_SENTENCES sentences in one line, without control characters.
 
-    ReFrame's session ends if a control character reaches ReFrame's JUnit file.
+    A control character in ReFrame's JUnit file would end ReFrame's session.
     """
     return clean("; ".join(first(sentences, MAX_SENTENCES)))

@@ -61,7 +61,7 @@ def sigmas_text(one: Finding) -> str:
 
 
 def healthy_cells_nearby(one: Finding, layout: Layout) -> Iterator[tuple[str, np.ndarray]]:
-    """Yields (description, True for the described cells), for cells that another faulty component would slow."""
+    """Yields (description, mask) of groups of cells. If another component were faulty, these cells would be slow."""
     shape = layout.classes.shape
     node_of_row, node_of_column = layout.places("node")
     net = (node_of_row[:, None] != node_of_column[None, :]) & ~layout.in_domain

@@ -66,7 +66,7 @@ class Deviations:
 
     @property
     def has_slow_cell(self) -> bool:
-        """Whether a cell is slower than half of its allowed deviation. Otherwise, no component is slow."""
+        """Whether the loss of a cell exceeds half of its allowed deviation. Otherwise, no component is slow."""
         with np.errstate(invalid="ignore"):
             slow = self.deviation < -np.log1p(np.nan_to_num(self.limit)) / 2
         return bool((slow & (self.classes >= 0)).any())
@@ -166,8 +166,8 @@ def with_joint_limits(content: Mapping[str, Any], result: Result, seen: Deviatio
 
     The joint limit of a link class is the sum of two terms:
 
-    * k · σ, at least LEAST_GROUP_DEVIATION; σ is the noise of the class in this run, k is `noise.sigma_limit`
-    * the loss of the whole class, because tolerances allow a drift of the whole class
+    * k · σ, but at least LEAST_GROUP_DEVIATION. σ is the noise of the class in this run. k is `noise.sigma_limit`.
+    * The loss of the whole class, because tolerances allow a drift of the whole class.
 
     For these cells, the joint limit is the tolerance:
 

@@ -296,7 +296,7 @@ def split_bottleneck(
 
 
 def sentences_for_values(content: Mapping[str, Any], result: Result, matrix: Matrix, values: np.ndarray) -> list[str]:
-    """The sentences about the findings in a matrix of these values, compared without references."""
+    """The sentences about the findings in these values of a matrix. No references are used."""
     from .hypotheses import search
     from .layout import layout_of
     from .sentences import sentence
@@ -338,7 +338,7 @@ def endpoint_verdict(finding: Finding, matrix: MatrixVerdict) -> Verdict:
 
 
 def worst_cell_verdict(finding: Finding, cells: np.ndarray, matrix: MatrixVerdict) -> Verdict:
-    """The worst verdict of the slow cells of a finding; for a finding about missing values, of the missing cells."""
+    """The worst verdict of the cells of a finding: of its slow cells, or of its cells without a value."""
     if finding.within_tolerance:
         return Verdict.WARN
     whole = matrix.whole

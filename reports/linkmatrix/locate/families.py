@@ -155,7 +155,7 @@ def broadcast_components(layout: Layout, kind: str) -> Indices:
 def is_hypothesis(layout: Layout, part: str) -> bool:
     """Whether components of this kind are a hypothesis of their own.
 
-    They are none if they are unknown, or if they have the same cells as the endpoints or as another kind.
+    Components are no hypothesis if they are unknown, or if they have the same cells as the endpoints or another kind.
     part: the kind of component, such as "switch".
     """
     of_rows = layout.places(part)[0]

@@ -1,7 +1,7 @@
 """The search for faulty components: a small set of hypotheses that explains the slow cells of a matrix.
 
-The deviation x of a cell is the logarithm of measured / expected value, in units of the cell's noise σ. A negative
-deviation is slow; latencies have the opposite sign.
+The deviation x of a cell is the logarithm of measured / expected value, in units of the cell's noise σ. A slow cell has
+a negative deviation. For latencies, the sign is reversed.
 
 A hypothesis, such as "the egress of gpu3", is a set of n cells that are all slow by the same factor. Its evidence is
 the gain in log likelihood over "no fault": (Σx)² / 2n. More healthy cells or fewer slow cells lower the evidence.
@@ -216,7 +216,11 @@ class Evidence:
         return Explanation(found, unconfirmed, unexplained)
 
     def is_unconfirmed(self, one: Explained) -> bool:
-        """Whether the finding is a single cell that was not remeasured, or whose slow remeasurements may be chance."""
+        """Whether the finding is a single cell that is unconfirmed for one of these reasons:
+
+        * The cell was not remeasured.
+        * The cell was slow again, but this may be chance.
+        """
         finding, cells = one
         is_single = bool((cells & self.measured_once).any())
         return finding.cells == 1 and (is_single or self.expected_by_chance(math.log1p(finding.shift)) > MAX_CHANCE)

@@ -194,11 +194,11 @@ class CellEnds(NamedTuple):
     count: int
 
     def cell_counts(self, cells: np.ndarray) -> np.ndarray:
-        """For each end, the number of its cells that are True in `cells`."""
+        """The number of selected cells of each end. cells: True for selected cells."""
         return sum(np.bincount(side[cells], minlength=self.count) for side in (self.senders, self.receivers))
 
     def cells(self, ends: np.ndarray) -> np.ndarray:
-        """True for the cells that have an end whose item in `ends` is True."""
+        """True for the cells that have a selected end. ends: True for selected ends."""
         return ends[self.senders] | ends[self.receivers]
 
 

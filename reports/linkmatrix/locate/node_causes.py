@@ -188,9 +188,9 @@ def two_phases(
 
 
 def phase_boundary(values: np.ndarray) -> tuple[int, float] | None:
-    """(index of the first cell of the second phase, loss of the first phase); None without phases.
+    """(index of the first cell of the second phase, loss of the first phase); None if no phase is slow.
 
-    The loss is negative if the first phase is faster.
+    The loss is negative if the first phase is faster than the second phase.
     """
     count = len(values)
     sizes = np.arange(1, count)

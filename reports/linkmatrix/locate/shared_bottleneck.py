@@ -157,7 +157,7 @@ def components(joined: np.ndarray, nodes: np.ndarray) -> np.ndarray:
 def mostly_slow(is_slow: np.ndarray, is_measured: np.ndarray, nodes: np.ndarray) -> np.ndarray:
     """The group of each node: 0 if most of its pairs are slow, otherwise 1; -1 for nodes that are not in `nodes`.
 
-    This function is used if `components` finds no groups: an uplink with missing lines is not full in every round, so
+    This function is used if `components` finds no groups. An uplink with missing lines is not full in every round, so
     that some of its pairs are fast. If the pairs among the slow nodes were not measured, all groups are -1.
     """
     count = is_measured.sum(axis=1)
@@ -202,7 +202,7 @@ class UplinkSharing:
     """The deviations of cells inside and between leaf switches while all nodes send; logarithms, negative if slow.
 
     inside: {switch: median of the cells between its own nodes}.
-    best: {switch: the highest of its medians}. A switch has one median for each other switch.
+    best: {switch: median of the cells to another switch}, for the other switch with the highest median.
     crossing: True for cells between two switches; rows × columns.
     """
 
@@ -292,7 +292,7 @@ def is_slow_alone(crossing: np.ndarray, deviation: np.ndarray, alone: np.ndarray
 
 
 def without_uplink_links(found: Sequence[Finding], layout: Layout) -> list[Finding]:
-    """The findings, without links whose only cause is a faulty uplink."""
+    """The findings, without findings about links that a faulty uplink explains."""
     leaf = layout.parts["leaf"]
     uplinks = {one.subject: one.shift for one in found if one.kind == "uplink"}
 

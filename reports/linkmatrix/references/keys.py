@@ -133,7 +133,7 @@ def distinguishing_words(record: Mapping[str, Any], result: Mapping[str, Any], v
 
 
 def is_known(testcase: str) -> bool:
-    """Whether the engine, buffer and collective in the name of a test case are known. No word is "unknown"."""
+    """Whether the name of a test case contains no word "unknown" for its engine, buffer or collective."""
     return "_unknown_" not in testcase
 
 

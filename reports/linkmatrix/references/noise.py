@@ -163,9 +163,9 @@ def sigma_limit_of_runs(cells: int, runs: int) -> float:
 def with_uncertain_sigma(k: float, cells: int, runs: int) -> float:
     """The allowed deviation in σ, if σ is estimated from `runs` runs of `cells` cells.
 
-    The result is k multiplied by 1 + (k² + 1) / 4ν. The probability of a false alarm is then the same as with an
-    exactly known σ. This factor is the first-order ratio of a quantile of Student's t distribution with ν degrees of
-    freedom to the same quantile of the normal distribution. ν = cells · (runs - 3) / 2 was fitted to 1 to 132 cells.
+    The result is larger than k, so that the probability of a false alarm is the same as with an exactly known σ. The
+    factor is 1 + (k² + 1) / 4ν. This is the first-order ratio of a quantile of Student's t distribution with ν degrees
+    of freedom to the same quantile of the normal distribution. ν = cells · (runs - 3) / 2 was fitted to 1 to 132 cells.
     k: the allowed deviation in σ, if σ is known exactly.
     """
     return k * (1 + (k**2 + 1) / (2 * max(cells, 1) * max(runs - 3, 1)))
@@ -187,7 +187,7 @@ def outliers(found: Spread, cells: int, floor: float | np.ndarray) -> np.ndarray
 def class_deviations(
     logs: np.ndarray, classes: np.ndarray, floors: float | Sequence[float]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Compares each cell with the faster cells of its link class. Returns (deviation, sigma, limit) of each cell.
+    """Compares each cell with the faster cells of its link class. Returns (deviation, σ, allowed deviation) of each.
 
     The cells of a class with at most FEW_CELLS cells are compared with the best cell. The floor replaces their noise.
 
@@ -226,7 +226,7 @@ def upper_part(values: np.ndarray) -> tuple[float, float]:
 
 
 def measured_floor(deviations: np.ndarray, sigma: float, k: float, floor: float) -> float:
-    """The floor of a link class. If `floor` is ROUGH_FLOOR or more, a floor from the noise of the cells replaces it.
+    """The floor of a link class: `floor`, or a floor from the noise of the cells if `floor` is at least ROUGH_FLOOR.
 
     deviations: deviations of the cells from the level of the class. sigma: σ of the faster cells of the class.
     """
