@@ -85,12 +85,12 @@ def relative(path: Path) -> str:
 def runnable(text: str) -> str:
     """The text, with the words of `program_command` in place of program names in its commands. Complete paths stay."""
 
-    def replaced(found: re.Match[str]) -> str:
-        if found[0] != NAME:
-            return program_command(found[0])
+    def replaced(match: re.Match[str]) -> str:
+        if match[0] != NAME:
+            return program_command(match[0])
         command = linkmatrix_command()
         # in a completed text, which may have been wrapped, the path is in front of the name
-        is_done = command != NAME and " ".join(text[: found.end()].split()).endswith(command)
+        is_done = command != NAME and " ".join(text[: match.end()].split()).endswith(command)
         return NAME if is_done else command
 
     return COMMAND.sub(replaced, text)

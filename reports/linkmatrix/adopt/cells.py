@@ -34,37 +34,37 @@ MAX_GROUPS_PER_CLASS = 64  # a class of many endpoints with more groups is not a
 
 
 def cell_references(
-    matrix: Matrix, found: noise.Spread, classes: np.ndarray, cells: int, count: int, floors: Floors
+    matrix: Matrix, spread: noise.Spread, classes: np.ndarray, cells: int, count: int, floors: Floors
 ) -> tuple[Table, Pairs]:
     """Returns (table, pairs) with the references of a matrix in memory.
 
     * table: one reference per class with two or more similar cells, and one reference for each other cell
     * pairs: {pair: (link class, reference of the pair)} for a small matrix; {} for a large matrix
-    * found: the medians and the noise of the runs
+    * spread: the medians and the noise of the runs
     * cells: the number of compared cells
     * count: the number of runs
     """
     names = lasting_names(matrix.testcase, matrix.rows), lasting_names(matrix.testcase, matrix.columns)
     small = len({*names[0], *names[1]}) <= MAX_LISTED_ENDPOINTS
-    applies = np.isfinite(found.centre)
+    applies = np.isfinite(spread.centre)
     can_share = applies & nameable_mask(*names)
     shared = np.zeros(applies.shape, dtype=bool)
     shared_references = {}
-    for group, sigma in found.class_sigma.items():
+    for group, sigma in spread.class_sigma.items():
         members = applies & (classes == group)
-        middle = float(np.median(found.centre[members]))
+        middle = float(np.median(spread.centre[members]))
         reference = make_reference(middle, sigma, cells, count, floors[group], matrix.unit)
         near = similarity_limit(reference, floors[group])
         if small:
             near = min(near, noise_margin(reference, sigma, cells, count))
-        within = np.abs(found.centre / middle - 1) <= near
-        alike = members & can_share & within & (found.sigma <= noise.OWN_SIGMA_FACTOR * sigma)
+        within = np.abs(spread.centre / middle - 1) <= near
+        alike = members & can_share & within & (spread.sigma <= noise.OWN_SIGMA_FACTOR * sigma)
         if alike.sum() > 1:
             shared_references[group] = reference
             shared |= alike
     own_references = {
         (r, c): make_reference(
-            float(found.centre[r, c]), float(found.sigma[r, c]), cells, count, floors[str(classes[r, c])], matrix.unit
+            float(spread.centre[r, c]), float(spread.sigma[r, c]), cells, count, floors[str(classes[r, c])], matrix.unit
         )
         for r, c in np.argwhere(applies if small else applies & ~shared).tolist()
     }
@@ -103,7 +103,7 @@ def noise_margin(reference: Reference, sigma: float, cells: int, count: int) -> 
 
 def class_references(
     matrix: Matrix,
-    found: noise.Spread,
+    spread: noise.Spread,
     classes: np.ndarray,
     cells: int,
     count: int,
@@ -116,9 +116,9 @@ def class_references(
     medians: {link class: median over all runs}.
     """
     table = {}
-    for group, sigma in found.class_sigma.items():
+    for group, sigma in spread.class_sigma.items():
         middle = medians[group]
-        off = np.abs(found.centre[classes == group] / middle - 1)
+        off = np.abs(spread.centre[classes == group] / middle - 1)
         between_cells = 1.4826 * float(np.median(off[np.isfinite(off)]))
         total = float(np.hypot(sigma, between_cells))
         table[f"cell[{group}]"] = make_reference(middle, total, cells, count, floors[group], matrix.unit)

@@ -267,17 +267,17 @@ def host_sentence(series: Series, classes: int) -> str:
     return f"{series.group} differs between hosts by {100 * found.change:+.1f} %: {', '.join(on_hosts)}"
 
 
-def sentence(series: Series, found: Drift) -> str:
+def sentence(series: Series, drift: Drift) -> str:
     """The sentence about a trend or step.
 
     Examples: "NV18 falls from 396 to 358 GB/s over 6 runs (-2.0 % per run, …)", "NV18 has a step of -5.0 % between …".
     """
-    levels, unit, percent = series.levels, series.unit, f"{100 * found.change:+.1f} %"
-    if found.kind == TREND:
-        word = "falls" if found.change < 0 else "rises"
+    levels, unit, percent = series.levels, series.unit, f"{100 * drift.change:+.1f} %"
+    if drift.kind == TREND:
+        word = "falls" if drift.change < 0 else "rises"
         ends = f"from {levels[0]:.3g} to {levels[-1]:.3g} {unit} over {len(levels)} runs"
         return f"{series.group} {word} {ends} ({percent} per run, {series.runs[0]} to {series.runs[-1]})"
-    after = found.after
+    after = drift.after
     earlier, later = (float(np.median(side)) for side in (levels[:after], levels[after:]))
     runs = [f"run {number} ({series.runs[number - 1]})" for number in (after, after + 1)]
     ends = f"from {earlier:.3g} to {later:.3g} {unit}"

@@ -97,18 +97,18 @@ def refuse(name: str, sentences: Sequence[str], remedy: str) -> None:
         raise BadInput(f"{name}: {sentences[0]}{more}. {remedy}")
 
 
-def refuse_impossible(matrix: Matrix, found: noise.Spread, limit: np.ndarray, chosen: Sequence[int]) -> None:
+def refuse_impossible(matrix: Matrix, spread: noise.Spread, limit: np.ndarray, chosen: Sequence[int]) -> None:
     """Raises BadInput if a bandwidth is above the limit of its path.
 
-    * found: the medians of the chosen rows of the matrix
+    * spread: the medians of the chosen rows of the matrix
     * limit: the limits of the paths in these rows
     * chosen: the indices of these rows in the matrix
     """
     with np.errstate(invalid="ignore"):
-        beyond_limit = (found.centre > limit * IMPLAUSIBLE) & (matrix.unit == "GB/s")
+        beyond_limit = (spread.centre > limit * IMPLAUSIBLE) & (matrix.unit == "GB/s")
     for r, c in np.argwhere(beyond_limit)[:1]:
         pair = f"{matrix.rows[chosen[r]]}->{matrix.columns[c]}"
-        found_rate, most = f"{found.centre[r, c]:.2f} GB/s", f"{limit[r, c]:.0f} GB/s"
+        found_rate, most = f"{spread.centre[r, c]:.2f} GB/s", f"{limit[r, c]:.0f} GB/s"
         raise BadInput(
             f"{matrix.testcase}: {pair} has {found_rate}, but its path carries {most}: the measurement is wrong"
         )
@@ -155,16 +155,16 @@ def round_up(fraction: float) -> float:
 
 
 def outlier_sentences(
-    samples: Sequence[Sample], found: noise.Spread, off: np.ndarray, chosen: Sequence[int] | None = None
+    samples: Sequence[Sample], spread: noise.Spread, off: np.ndarray, chosen: Sequence[int] | None = None
 ) -> list[str]:
     """One sentence per outlier, such as "gpu2->gpu5 in RUN, 12.1 % below its median of all runs", the worst first.
 
     * off: True for outliers; runs × rows × columns
-    * chosen: the indices of the rows of `found` in the matrix; None for all rows
+    * chosen: the indices of the rows of `spread` in the matrix; None for all rows
     """
     sentences = []
-    for run, row, column in sorted(np.argwhere(off).tolist(), key=lambda cell: -abs(found.residuals[tuple(cell)])):
-        result, deviation = samples[run].result, found.residuals[run, row, column]
+    for run, row, column in sorted(np.argwhere(off).tolist(), key=lambda cell: -abs(spread.residuals[tuple(cell)])):
+        result, deviation = samples[run].result, spread.residuals[run, row, column]
         side = "below" if deviation < 0 else "above"
         source = result["rows"][row if chosen is None else chosen[row]]
         pair = f"{source}->{result['columns'][column]}"

@@ -214,13 +214,13 @@ def measured_values(matrix: Matrix, chosen: Sequence[int]) -> np.ndarray:
     return values
 
 
-def slow_components(samples: Sequence[Sample], matrix: Matrix, found: noise.Spread) -> tuple[str, ...]:
+def slow_components(samples: Sequence[Sample], matrix: Matrix, spread: noise.Spread) -> tuple[str, ...]:
     """One sentence per component that is slower than similar components in the medians of all runs.
 
     If the matrix is too large for memory, the sentences are about the newest run only.
     """
     if matrix.fits_memory:
-        return tuple(diagnosis.sentences_for_values(samples[0].record, samples[0].result, matrix, found.centre))
+        return tuple(diagnosis.sentences_for_values(samples[0].record, samples[0].result, matrix, spread.centre))
     record, result = samples[-1].record, samples[-1].result
     node = {device["label"]: device["node"] for device in record["devices"]}
     seen = diagnosis.diagnose(record, result, judge_result(result, References({}), None, node))

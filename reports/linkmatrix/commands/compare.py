@@ -215,15 +215,15 @@ def compare(ours: list[Figures], theirs: list[Figures], wanted: set[str], other_
     return found
 
 
-def not_comparable(one: Figures, here: str, there: str) -> str:
+def not_comparable(figures: Figures, here: str, there: str) -> str:
     """The sentence about a test case whose property is `here` in this run, and `there` in the other run."""
-    return f"{title(one)}: {here} in this run, {there} in the other: not comparable"
+    return f"{title(figures)}: {here} in this run, {there} in the other: not comparable"
 
 
-def add_rows(ours: list[Figures], theirs: list[Figures], found: Compared, other_name: str) -> None:
+def add_rows(ours: list[Figures], theirs: list[Figures], compared: Compared, other_name: str) -> None:
     """Compares one test case in all of its sizes.
 
-    Adds the rows, and the sizes that only one of the runs measured, to `found`.
+    Adds the rows, and the sizes that only one of the runs measured, to `compared`.
     """
     sizes, other_sizes = ({one.size_bytes for one in side} for side in (ours, theirs))
     # single matrices are compared whatever their sizes are; collectives depend too much on the size
@@ -232,50 +232,52 @@ def add_rows(ours: list[Figures], theirs: list[Figures], found: Compared, other_
         two = next((two for two in theirs if any_size or two.size_bytes == one.size_bytes), None)
         if two is not None:
             rows = list(class_rows(one, two))
-            found.rows += rows
+            compared.rows += rows
             if not rows:
                 here, there = (", ".join(side.medians) for side in (one, two))
-                found.left_out.append(not_comparable(one, here, there))
+                compared.left_out.append(not_comparable(one, here, there))
     if any_size or ours[0].part:  # a part has the sizes of its test case
         return
     for side, only in (("this run", sizes - other_sizes), (other_name, other_sizes - sizes)):
         if only:
             named = units.first([units.size(size) for size in sorted(only, key=lambda size: size or 0)], MOST_SIZES)
             where = f" of {ours[0].where}" if ours[0].extent is not None else ""
-            found.left_out.append(f"{title(ours[0])}{where}: only in {side}: {', '.join(named)}")
+            compared.left_out.append(f"{title(ours[0])}{where}: only in {side}: {', '.join(named)}")
 
 
-def title(one: Figures) -> str:
+def title(figures: Figures) -> str:
     """The name of a test case with its part, its variant, and the route of data in device memory."""
-    way = f", {one.route}" if one.route else ""
-    return " ".join(filter(None, (one.name[0], one.name[1].replace("_", " ")))) + one.variant + way
+    way = f", {figures.route}" if figures.route else ""
+    return " ".join(filter(None, (figures.name[0], figures.name[1].replace("_", " ")))) + figures.variant + way
 
 
-def class_rows(one: Figures, two: Figures) -> Iterator[Row]:
+def class_rows(figures: Figures, two: Figures) -> Iterator[Row]:
     """A row for each pair of comparable link classes. one: figures of this run. two: figures of the other run."""
-    sizes = units.size(one.size_bytes)
-    if one.size_bytes != two.size_bytes:
+    sizes = units.size(figures.size_bytes)
+    if figures.size_bytes != two.size_bytes:
         sizes += f" against {units.size(two.size_bytes)}"
-    which = f" against {two.testcase}" if one.name != two.name else ", device memory" if "_dd" in one.alias else ""
-    name = title(one) + which
+    which = (
+        f" against {two.testcase}" if figures.name != two.name else ", device memory" if "_dd" in figures.alias else ""
+    )
+    name = title(figures) + which
     where = ""
-    if one.extent is not None:
-        where = one.where + (f" against {two.where}" if one.extent != two.extent else "")
-    common = one.cells.merge(two.cells, on=PAIR, suffixes=("", "_there"))
+    if figures.extent is not None:
+        where = figures.where + (f" against {two.where}" if figures.extent != two.extent else "")
+    common = figures.cells.merge(two.cells, on=PAIR, suffixes=("", "_there"))
     common = common[common["value_there"] != 0]
     common = common.assign(ratio=common["value"] / common["value_there"]).groupby(["link_class", "link_class_there"])
     of_classes = common["ratio"].agg(["min", "max", "count"])
-    for here, median in one.medians.items():
+    for here, median in figures.medians.items():
         for there, other_median in two.medians.items():
             # OSU's output does not show the nodes of ranks, so ranks without a class match every class
-            unknown_nodes = one.comparison_name.startswith("osu_") and NO_CLASS in (here, there)
-            same_class_only = one.extent is not None or here in SAME_CLASS_ONLY or there in SAME_CLASS_ONLY
+            unknown_nodes = figures.comparison_name.startswith("osu_") and NO_CLASS in (here, there)
+            same_class_only = figures.extent is not None or here in SAME_CLASS_ONLY or there in SAME_CLASS_ONLY
             if same_class_only and here != there and not unknown_nodes:
                 continue
             found = of_classes.loc[here, there] if (here, there) in of_classes.index else None
             pairs = (found["min"], found["max"], int(found["count"])) if found is not None else None
             classes = here if here == there else f"{here} against {there}"
-            yield Row(name, where, sizes, classes, median, other_median, one.unit, pairs)
+            yield Row(name, where, sizes, classes, median, other_median, figures.unit, pairs)
 
 
 def blocks(rows: list[Row], other_name: str) -> Iterator[Block]:

@@ -94,14 +94,14 @@ def same_component_lines(testcases: list[str]) -> Iterator[str]:
         yield f"the same component in {others}: {units.listed(testcases)} (linkmatrix diagnose --all)"
 
 
-def test_title(one: Judged) -> str:
+def test_title(judged: Judged) -> str:
     """The title of a test: its verdict, its name, and the reasons that concern no single matrix."""
-    return f"{words.WORDS[one.verdict]}  {': '.join(filter(None, [one.test.name, '; '.join(one.reasons)]))}"
+    return f"{words.WORDS[judged.verdict]}  {': '.join(filter(None, [judged.test.name, '; '.join(judged.reasons)]))}"
 
 
-def diagnosis_lines(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
+def diagnosis_lines(analysis: Analysis, judged: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
     """The lines about a matrix: counts of verdicts, faulty components, and the reasons of failed cells."""
-    found = analysis.diagnosis(one, result, matrix, include_good=True)
+    found = analysis.diagnosis(judged, result, matrix, include_good=True)
     yield from verdict_counts(result, matrix)
     # the first sentences are the findings, in the order of `confidence`
     for at, sentence in enumerate(found.sentences):
@@ -111,9 +111,9 @@ def diagnosis_lines(analysis: Analysis, one: Judged, result: Result, matrix: Mat
     yield from filter(None, [words.coverage(result)])
     if is_collective(result):
         yield from matrix_text.marked_cells(matrix)
-        content = one.test.record or {}
+        content = judged.test.record or {}
         if not is_simulation(result):  # its devices compute most of the time, so links do not explain its rate
-            yield from explain(result, matrix, content, pair_matrices(analysis, one, result))
+            yield from explain(result, matrix, content, pair_matrices(analysis, judged, result))
         return
     if not found.sentences and matrix.counts[Verdict.FAIL]:
         bad = matrix.counts[Verdict.FAIL]
@@ -126,9 +126,9 @@ def diagnosis_lines(analysis: Analysis, one: Judged, result: Result, matrix: Mat
         yield "No references: a fault that slows all links of a class equally cannot be detected."
 
 
-def pair_matrices(analysis: Analysis, one: Judged, collective: Result) -> list[Pairs]:
+def pair_matrices(analysis: Analysis, judged: Judged, collective: Result) -> list[Pairs]:
     """The bandwidth matrices of the same run that measured pairs of devices or ranks on the nodes of a collective."""
-    nodes = {device["node"] for device in (one.test.record or {}).get("devices", [])}
+    nodes = {device["node"] for device in (judged.test.record or {}).get("devices", [])}
     return [
         Pairs(result, matrix, analysis.diagnosis(other, result, matrix, include_good=True).sentences)
         for other, result, matrix in analysis.matrices

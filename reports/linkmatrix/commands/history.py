@@ -238,12 +238,12 @@ def series_title(testcase: str, size: int | None, *names: str) -> str:
     return f"{testcase} ({units.size(size)}), {' '.join(filter(None, names))}"
 
 
-def pictures(found: Iterable[Series], folder: Path) -> list[Path]:
+def pictures(all_series: Iterable[Series], folder: Path) -> list[Path]:
     """Writes a PNG and an SVG file per series, and returns their paths. Raises OSError."""
     from ..show import plot
 
     paths: list[Path] = []
-    for number, one in enumerate(found, 1):
+    for number, one in enumerate(all_series, 1):
         started, values = [point.started for point in one.points], [point.value for point in one.points]
         events = over_time.changes(one.points), over_time.changed(one.points)
         drawn = plot.draw_series(one.title, started, values, one.unit, *events)

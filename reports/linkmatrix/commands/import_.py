@@ -117,20 +117,20 @@ def records_folder(out: Path | None, file: Path, files: int) -> Path:
     return file.with_name(stem if stem != file.name else f"{file.name}.records")
 
 
-def other_content(one: Record) -> str:
+def other_content(record: Record) -> str:
     """A text about a record that has no test cases, such as "2 findings", "topology" or "links of 8 devices"."""
-    if "findings" in one["imported"]:
-        return counted(len(one["imported"]["findings"]), "finding")
-    links = any(word not in ("", "X") for row in one["topology"]["link_class"] for word in row)
-    return "topology" if links else f"links of {counted(len(one['devices']), 'device')}"
+    if "findings" in record["imported"]:
+        return counted(len(record["imported"]["findings"]), "finding")
+    links = any(word not in ("", "X") for row in record["topology"]["link_class"] for word in row)
+    return "topology" if links else f"links of {counted(len(record['devices']), 'device')}"
 
 
-def summary_line(one: Record) -> str:
+def summary_line(record: Record) -> str:
     """The line about a record, such as "nvbandwidth, lines 267 to 530: 30 test cases"."""
-    imported = one["imported"]
-    names = dict.fromkeys(result["testcase"] for result in one["results"])
-    sizes = len({result["size_bytes"] for result in one["results"]})
-    content = counted(len(names), "test case") if names else other_content(one)
+    imported = record["imported"]
+    names = dict.fromkeys(result["testcase"] for result in record["results"])
+    sizes = len({result["size_bytes"] for result in record["results"]})
+    content = counted(len(names), "test case") if names else other_content(record)
     content += f", {sizes} sizes" if sizes > 2 else ""
     column = f", {imported['column']}" if imported["column"] else ""
     first, last = imported["lines"]

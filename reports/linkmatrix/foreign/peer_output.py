@@ -148,21 +148,21 @@ def last_line_clause(text: str) -> str:
 
 
 def record_of(
-    output: Output, found: FoundTables, testcase: str, asked_by: str, link_class: str, size: int | None
+    output: Output, tables: FoundTables, testcase: str, asked_by: str, link_class: str, size: int | None
 ) -> dict[str, Any]:
     """The record of one test case.
 
     link_class: the link class between two ranks.
     size: the bytes of a copy. Used only if the program does not print the size.
     """
-    run = found.run
+    run = tables.run
     record = measured_record(run, output.text, list(output.nodes), testcase, asked_by, size)
     record["devices"] = [{**device, "node": output.node} for device in record["devices"]]
-    if found.faults:
-        record |= {"result": "ERROR", "error": "; ".join(found.faults)[:4000]}
+    if tables.faults:
+        record |= {"result": "ERROR", "error": "; ".join(tables.faults)[:4000]}
     compares = run.program in COMPARES and not COMPARES[run.program] & set((run.command or "").split())
     for result in record["results"]:
-        if compares and result["metric"] != "latency" and not found.faults:
+        if compares and result["metric"] != "latency" and not tables.faults:
             result["verified"] = True
         if run.program == osu.PROGRAM:
             result["link_class"] = [[link_class for _ in line] for line in result["link_class"]]

@@ -176,10 +176,10 @@ def without_prefixes(line: str, patterns: Sequence[re.Pattern[str]]) -> tuple[st
     return process, line
 
 
-def dedented(found: Lines, is_head: IsHead) -> Lines:
+def dedented(all_lines: Lines, is_head: IsHead) -> Lines:
     """The lines, with less indentation in each block that starts with an indented header line."""
     depth, lines = 0, []
-    for line in found.lines:
+    for line in all_lines.lines:
         blanks = INDENT.match(line, 0, MOST_PREFIX).end()  # type: ignore[union-attr]
         if blanks < depth and line.strip():
             depth = 0
@@ -187,19 +187,19 @@ def dedented(found: Lines, is_head: IsHead) -> Lines:
             # lines of perftest start with a blank
             depth = next((cut for cut in (blanks, blanks - 1) if cut and is_head(line[cut:])), 0)
         lines.append(line[depth:])
-    return Lines(lines, found.numbers)
+    return Lines(lines, all_lines.numbers)
 
 
-def without_table_bars(found: Lines, is_head: IsHead) -> Lines:
+def without_table_bars(lines: Lines, is_head: IsHead) -> Lines:
     """The lines, with each row of a Markdown table changed to a plain row.
 
     If a program itself prints the bars, the table starts with a header line and stays unchanged.
     """
     result, in_table, is_plain = Lines(), False, False
-    for place, (line, number) in enumerate(zip(found.lines, found.numbers, strict=True)):
+    for place, (line, number) in enumerate(zip(lines.lines, lines.numbers, strict=True)):
         row = TABLE_ROW.fullmatch(line)
         if row is not None and not in_table:
-            below = found.lines[place + 1] if place + 1 < len(found.lines) else ""
+            below = lines.lines[place + 1] if place + 1 < len(lines.lines) else ""
             is_plain = bool(TABLE_RULE.fullmatch(below)) and not is_head(line)
             if is_plain:
                 # Markdown needs blank lines before a table; programs print none
@@ -237,13 +237,13 @@ def common_prefix(lines: Sequence[str], is_head: IsHead) -> list[re.Pattern[str]
     return [pattern] if 2 * sum(bool(pattern.match(line)) for line in filled) > len(filled) else []
 
 
-def prefix_problem(found: Lines, is_head: IsHead) -> str:
+def prefix_problem(lines: Lines, is_head: IsHead) -> str:
     """A sentence about the first header line that follows an unknown prefix; "" if there is none.
 
     A header line is the start of a program's output, or of a table.
     """
-    place, before = unknown_prefix(found.lines, is_head)
+    place, before = unknown_prefix(lines.lines, is_head)
     if not before:
         return ""
-    rest = found.lines[place][len(before) :]
-    return f"line {found.numbers[place]} has '{before[:60]}' in front of '{rest[:40]}': remove it from all lines"
+    rest = lines.lines[place][len(before) :]
+    return f"line {lines.numbers[place]} has '{before[:60]}' in front of '{rest[:40]}': remove it from all lines"

@@ -128,18 +128,18 @@ def merge_worst(worst: np.ndarray, judged: Judged, codes: np.ndarray) -> np.ndar
     return both[np.argsort(-both[:, 0], kind="stable")][:KEPT]
 
 
-def endpoints_to_examine(found: CellCounts, node: np.ndarray) -> np.ndarray:
+def endpoints_to_examine(counts: CellCounts, node: np.ndarray) -> np.ndarray:
     """The indices of the endpoints that the diagnosis of a large matrix examines.
 
     The function chooses the suspect endpoints, the other endpoints on their nodes, and some healthy endpoints.
     node: for each endpoint, the index of its node.
     """
     size = len(node)
-    bad = [slow >= size / 2 for slow in (found.slow_rows, found.slow_columns)]
+    bad = [slow >= size / 2 for slow in (counts.slow_rows, counts.slow_columns)]
     # a healthy row has a slow cell for each slow column
     rest = [
         np.where(own, slow, np.maximum(0, slow - other.sum()))
-        for slow, own, other in zip((found.slow_rows, found.slow_columns), bad, bad[::-1], strict=True)
+        for slow, own, other in zip((counts.slow_rows, counts.slow_columns), bad, bad[::-1], strict=True)
     ]
     score = np.maximum(*rest)
     order = np.argsort(-score, kind="stable")

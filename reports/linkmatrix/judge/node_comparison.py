@@ -145,10 +145,10 @@ def robust_spread(deviations: Sequence[Mapping[str, float]]) -> float:
     return 1.4826 * SMALL_SAMPLE_FACTORS.get(fewest, noise.small_sample_factor(fewest)) * float(np.median(every))
 
 
-def worse_than_median(one: NodeMedians) -> dict[str, float]:
+def worse_than_median(medians: NodeMedians) -> dict[str, float]:
     """{node: the fraction by which its median is worse than the median over all nodes}; negative if better."""
-    middle, sign = float(np.median(list(one.medians.values()))), 1 if one.unit == "us" else -1
-    return {node: sign * (value / middle - 1) for node, value in one.medians.items()}
+    middle, sign = float(np.median(list(medians.medians.values()))), 1 if medians.unit == "us" else -1
+    return {node: sign * (value / middle - 1) for node, value in medians.medians.items()}
 
 
 def node_findings(measured: Iterable[Measured]) -> Iterator[tuple[Difference, str, str]]:

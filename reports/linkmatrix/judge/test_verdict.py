@@ -62,25 +62,27 @@ class TestVerdict:
     table: str
 
 
-def judge_test(record: Mapping[str, Any] | None, found: CheckFacts, references: References, table: str) -> TestVerdict:
+def judge_test(
+    record: Mapping[str, Any] | None, check_facts: CheckFacts, references: References, table: str
+) -> TestVerdict:
     """Judges a test.
 
     record: a checked record; None if the test left no record.
-    found: findings and settings of the check.
+    check_facts: findings and settings of the check.
     table: name of the table of references; "" for none.
     """
     if record is None:
-        reasons = found.reasons
-        if found.measures and not any(one.verdict >= Verdict.INCOMPLETE for one in reasons):
+        reasons = check_facts.reasons
+        if check_facts.measures and not any(one.verdict >= Verdict.INCOMPLETE for one in reasons):
             reasons = (*reasons, Reason(Verdict.INCOMPLETE, "the test left no record"))
         return TestVerdict(worst_verdict(reasons), reasons, (), None, table)
     is_topology_only = not record["results"] and TOPOLOGY in record["command"] and record["result"] == "PASS"
-    if is_topology_only and not found.testcase:
-        known = tuple(facts(record, found.tolerated_counters))
-        return TestVerdict(worst_verdict(found.reasons, known), found.reasons, known, None, table)
+    if is_topology_only and not check_facts.testcase:
+        known = tuple(facts(record, check_facts.tolerated_counters))
+        return TestVerdict(worst_verdict(check_facts.reasons, known), check_facts.reasons, known, None, table)
     evaluation = evaluate(record, references, table or None)
-    reasons = (*found.reasons, *record_reasons(record, found.testcase))
-    known = (*facts(record, found.tolerated_counters, table), *(Fact(*one) for one in evaluation.soaked))
+    reasons = (*check_facts.reasons, *record_reasons(record, check_facts.testcase))
+    known = (*facts(record, check_facts.tolerated_counters, table), *(Fact(*one) for one in evaluation.soaked))
     known += tuple(unreferenced(record, evaluation, table) if table else ())
     cells = [matrix.verdict for matrix in evaluation.matrices]
     verdict = max([worst_verdict(reasons, known), evaluation.floor, *cells])

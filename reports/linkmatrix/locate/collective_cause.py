@@ -176,9 +176,9 @@ def converged_columns(result: Mapping[str, Any]) -> list[Column]:
     return list(map(Column, result["columns"], *rows))
 
 
-def spread(found: Sequence[Column]) -> float:
+def spread(columns: Sequence[Column]) -> float:
     """The relative difference of the values: (largest value - smallest value) / smallest value."""
-    return max(one.value for one in found) / min(one.value for one in found) - 1
+    return max(one.value for one in columns) / min(one.value for one in columns) - 1
 
 
 def rank_sentences(result: Mapping[str, Any], topology: Mapping[str, Any]) -> Iterator[str]:

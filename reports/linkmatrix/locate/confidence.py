@@ -21,22 +21,23 @@ MAX_RIVALS = 3
 MAX_SIGMA = 99  # a larger number is printed as "over 99"
 
 
-def lines(one: Finding, names: Names, seen: Deviations, layout: Layout) -> Iterator[str]:
+def lines(finding: Finding, names: Names, seen: Deviations, layout: Layout) -> Iterator[str]:
     """Yields the lines "evidence for: …", "evidence against: …" and "nearly as likely: …" of a finding.
 
     The second and the third line are left out if they would be empty.
     """
-    family, group = find_family(layout, one.kind, one.subject)
+    family, group = find_family(layout, finding.kind, finding.subject)
     own = (member_cells(family, group) & (layout.classes.ravel() >= 0)).reshape(layout.classes.shape)
-    slow = f"{one.agreeing} of {units.counted(one.cells, 'cell')} {'without a value' if one.missing else 'slow'}"
-    supporting = [slow] if one.missing else [slow, f"{sigmas_text(one)} σ beyond noise"]
+    state = "without a value" if finding.missing else "slow"
+    slow = f"{finding.agreeing} of {units.counted(finding.cells, 'cell')} {state}"
+    supporting = [slow] if finding.missing else [slow, f"{sigmas_text(finding)} σ beyond noise"]
     against = []
-    if one.agreeing < one.cells:
-        against.append(f"{units.counted(one.cells - one.agreeing, 'cell')} as fast as the other cells")
-    lacking = 0 if one.missing else int((own & ~np.isfinite(seen.deviation)).sum())
+    if finding.agreeing < finding.cells:
+        against.append(f"{units.counted(finding.cells - finding.agreeing, 'cell')} as fast as the other cells")
+    lacking = 0 if finding.missing else int((own & ~np.isfinite(seen.deviation)).sum())
     if lacking:
         against.append(f"{units.counted(lacking, 'cell')} without a value")
-    for words, cells in healthy_cells_nearby(one, layout):
+    for words, cells in healthy_cells_nearby(finding, layout):
         cells = cells & (layout.classes >= 0) & ~own
         count, fine = int(cells.sum()), int((cells & seen.fine).sum())
         if count and fine == count:
@@ -46,28 +47,28 @@ def lines(one: Finding, names: Names, seen: Deviations, layout: Layout) -> Itera
     yield f"evidence for: {', '.join(supporting)}"
     if against:
         yield f"evidence against: {', '.join(against)}"
-    rivals = [f"{subject_name(kind, at, names)} ({component_to_check(kind, at, names)})" for kind, at in one.rivals]
+    rivals = [f"{subject_name(kind, at, names)} ({component_to_check(kind, at, names)})" for kind, at in finding.rivals]
     if rivals:
         yield f"nearly as likely: {'; '.join(units.first(rivals, MAX_RIVALS))}"
 
 
-def sigmas_text(one: Finding) -> str:
+def sigmas_text(finding: Finding) -> str:
     """The joint deviation of the cells of a finding in σ, such as "12" or "over 99".
 
     The evidence of a finding is half of the square of this number.
     """
-    sigma = math.sqrt(2 * one.evidence)
+    sigma = math.sqrt(2 * finding.evidence)
     return f"{sigma:.0f}" if sigma <= MAX_SIGMA else f"over {MAX_SIGMA}"
 
 
-def healthy_cells_nearby(one: Finding, layout: Layout) -> Iterator[tuple[str, np.ndarray]]:
+def healthy_cells_nearby(finding: Finding, layout: Layout) -> Iterator[tuple[str, np.ndarray]]:
     """Yields (description, mask) of groups of cells. If another component were faulty, these cells would be slow."""
     shape = layout.classes.shape
     node_of_row, node_of_column = layout.places("node")
     net = (node_of_row[:, None] != node_of_column[None, :]) & ~layout.in_domain
-    rows, columns = subject_masks(one.kind, one.subject, layout)
+    rows, columns = subject_masks(finding.kind, finding.subject, layout)
     touched = rows[:, None] | columns[None, :]
-    kind, part = one.kind, part_of(one.kind)
+    kind, part = finding.kind, part_of(finding.kind)
     if kind.endswith(("egress", "ingress")) and layout.square:
         back = columns[None, :] if kind.endswith("egress") else rows[:, None]
         scope = np.ones(shape, dtype=bool) if kind in ("egress", "ingress") else ~net if part in NVLINKS else net

@@ -99,14 +99,14 @@ def explain_search(
     content: Mapping[str, Any],
     result: Result,
     matrix: MatrixVerdict,
-    found: SearchResult,
+    search_result: SearchResult,
     lacking: np.ndarray,
     part: bool,
     origin: Origin | None,
 ) -> Diagnosis:
     """Converts the result of a search to a diagnosis: sentences, confidence and next experiments.
 
-    found: the result of the search.
+    search_result: the result of the search.
     lacking: True for undisturbed cells without a value.
     Other arguments: see `diagnose`.
     """
@@ -116,32 +116,41 @@ def explain_search(
     from .lost_endpoints import LostEndpoints
     from .sentences import missing_sentence, sentence, subject_name
 
-    layout, names = found.layout or layout_of(content, result, matrix.matrix)
-    drift = node_causes.time_drift(found.seen.deviation, result) if found.findings and not part else 0.0
-    found = replace(found, findings=node_causes.with_node_causes(found.findings, matrix.matrix, content, result, drift))
-    seen = replace(found.seen, part=part or found.bottleneck is not None)  # cells of a bottleneck are excluded
-    sentences = [sentence(one, names, content, result, seen, layout) for one in found.findings]
+    layout, names = search_result.layout or layout_of(content, result, matrix.matrix)
+    drift = node_causes.time_drift(search_result.seen.deviation, result) if search_result.findings and not part else 0.0
+    search_result = replace(
+        search_result,
+        findings=node_causes.with_node_causes(search_result.findings, matrix.matrix, content, result, drift),
+    )
+    seen = replace(
+        search_result.seen, part=part or search_result.bottleneck is not None
+    )  # cells of a bottleneck are excluded
+    sentences = [sentence(one, names, content, result, seen, layout) for one in search_result.findings]
     lost = LostEndpoints.of_record(content, matrix.matrix, lacking)
     missing = lost.other_findings(missing_findings(matrix.matrix, layout, lost.lacking), layout)
     # the first sentences are those of the findings, in their order
     sentences += [
         lost.finding_sentence(one) or missing_sentence(one, names, content, matrix.matrix, layout) for one in missing
     ]
-    sentences += shared_bottleneck.equal_nodes(found.findings, seen.deviation, layout, names)
-    if found.sharing:
-        sentences += shared_bottleneck.sharing_sentences(found.sharing, names.parts["leaf"])
+    sentences += shared_bottleneck.equal_nodes(search_result.findings, seen.deviation, layout, names)
+    if search_result.sharing:
+        sentences += shared_bottleneck.sharing_sentences(search_result.sharing, names.parts["leaf"])
     sentences += lost.sentences(missing)
-    if found.bottleneck:
-        sentences.append(shared_bottleneck.sentence(found.bottleneck, names, result["unit"], "leaf" in names.parts))
-    sentences += [*([node_causes.drift_sentence(drift)] if drift else []), *filter(None, [found.drift])]
-    sentences += further_sentences(found, result, matrix)
-    every = (*found.findings, *missing)
+    if search_result.bottleneck:
+        sentences.append(
+            shared_bottleneck.sentence(search_result.bottleneck, names, result["unit"], "leaf" in names.parts)
+        )
+    sentences += [*([node_causes.drift_sentence(drift)] if drift else []), *filter(None, [search_result.drift])]
+    sentences += further_sentences(search_result, result, matrix)
+    every = (*search_result.findings, *missing)
     reasons: list[tuple[str, ...]] = []
     for one in every:
         experiment = next_experiment(one, names, layout, content, result, origin)
         command = [f"{NEXT}{experiment.command}  # {experiment.conclusion}"] if experiment else []
         reasons.append((*confidence.lines(one, names, seen, layout), *command))
-    effect_lines = () if found.drift else tuple(effects(seen.deviation, names.rows, names.columns, result["unit"]))
+    effect_lines = (
+        () if search_result.drift else tuple(effects(seen.deviation, names.rows, names.columns, result["unit"]))
+    )
     components = tuple(subject_name(one.kind, one.subject, names) for one in every)
     verdicts = tuple(lost.verdict(one, finding_verdict(one, matrix, layout)) for one in every)
     return Diagnosis(every, tuple(sentences), effect_lines, not matrix.compared, tuple(reasons), components, verdicts)
@@ -233,13 +242,13 @@ def search_matrix(content: Mapping[str, Any], result: Result, matrix: MatrixVerd
     return SearchResult(findings, unexplained, seen, shared, sharing, text, (layout, layout_names))
 
 
-def further_sentences(found: SearchResult, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
+def further_sentences(search_result: SearchResult, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
     """Yields sentences about unexplained slow cells, other processes and throttled devices."""
-    if found.unexplained:
-        yield f"and {units.counted(found.unexplained, 'more slow cell')} that no finding explains"
+    if search_result.unexplained:
+        yield f"and {units.counted(search_result.unexplained, 'more slow cell')} that no finding explains"
     yield from matrix.disturbed_sentences()[:MAX_DISTURBED]
     throttled = result.get("throttled") or []
-    if throttled and (found.findings or matrix.compared):
+    if throttled and (search_result.findings or matrix.compared):
         yield f"devices were throttled during the measurement: {'; '.join(units.first(throttled, 3))}"
 
 
@@ -270,7 +279,7 @@ def missing_findings(matrix: Matrix, layout: Layout, lacking: np.ndarray) -> lis
 
 
 def split_bottleneck(
-    found: list[Finding],
+    findings: list[Finding],
     unexplained: int,
     seen: Deviations,
     layout: Layout,
@@ -279,17 +288,17 @@ def split_bottleneck(
 ) -> tuple[Bottleneck | None, list[Finding], int]:
     """(bottleneck between groups of nodes or None, findings outside the bottleneck, number of unexplained slow cells).
 
-    found, unexplained: the result of `search`. alone: see `search`.
+    findings, unexplained: the result of `search`. alone: see `search`.
     unreferenced: whether there are no references.
     """
-    if len(found) < 2:
-        return None, found, unexplained
+    if len(findings) < 2:
+        return None, findings, unexplained
     from .hypotheses import search
     from .shared_bottleneck import bottleneck
 
-    shared = bottleneck(found, seen.deviation, seen.limit, layout, alone)
+    shared = bottleneck(findings, seen.deviation, seen.limit, layout, alone)
     if shared is None:
-        return None, found, unexplained
+        return None, findings, unexplained
     rest = np.where(shared.between, np.nan, seen.deviation)
     others, unexplained = search(rest, seen.sigma, seen.limit, layout, alone, seen.joint_limit, seen.before)
     return shared, [one for one in others if not unreferenced or one.kind != "class"], unexplained

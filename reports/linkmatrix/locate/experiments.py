@@ -83,7 +83,7 @@ class Case:
 
 
 def next_experiment(
-    one: Finding,
+    finding: Finding,
     names: Names,
     layout: Layout,
     content: Mapping[str, Any],
@@ -96,8 +96,8 @@ def next_experiment(
     """
     if content.get("program") != "p2p_matrix":
         return None
-    case = Case(one, names, layout, content, result, origin or Origin())
-    kinds = {one.kind, *(kind for kind, _ in one.equivalent)}
+    case = Case(finding, names, layout, content, result, origin or Origin())
+    kinds = {finding.kind, *(kind for kind, _ in finding.equivalent)}
     for wanted, conclusion, command in EXPERIMENTS:
         if wanted <= kinds:
             return Experiment(shlex.join(command(case)), conclusion)
@@ -210,7 +210,7 @@ EXPERIMENTS: Sequence[tuple[set[str], str, Callable[[Case], list[str]]]] = (
 )
 
 
-def advice(one: Finding) -> str:
+def advice(finding: Finding) -> str:
     """The instruction with which to decide between the hypotheses that explain the cells of a finding."""
-    kinds = {one.kind, *(kind for kind, _ in one.equivalent)}
+    kinds = {finding.kind, *(kind for kind, _ in finding.equivalent)}
     return next((text for wanted, text, _ in EXPERIMENTS if wanted <= kinds), "measure with more endpoints")

@@ -215,13 +215,13 @@ class Evidence:
         unexplained = int((open_cells & (self.x < -self.cell_limit)).sum()) if is_full else 0
         return Explanation(found, unconfirmed, unexplained)
 
-    def is_unconfirmed(self, one: Explained) -> bool:
+    def is_unconfirmed(self, explanation: Explained) -> bool:
         """Whether the finding is a single cell that is unconfirmed for one of these reasons:
 
         * The cell was not remeasured.
         * The cell was slow again, but this may be chance.
         """
-        finding, cells = one
+        finding, cells = explanation
         is_single = bool((cells & self.measured_once).any())
         return finding.cells == 1 and (is_single or self.expected_by_chance(math.log1p(finding.shift)) > MAX_CHANCE)
 
@@ -240,19 +240,19 @@ class Evidence:
         as_deep = int((self.healthy_alone & (self.first_x <= shift)).sum()) + 1
         return 3 * least_healthy * min(least_healthy, as_deep) ** 2 / count**2
 
-    def likelihood(self, one: Explanation) -> float:
+    def likelihood(self, explanation: Explanation) -> float:
         """The gain in log likelihood over "no fault", minus the gain that the same number of findings has by chance.
 
         A cell of several findings is expected to be as slow as the slowest of these findings.
         """
         model = np.zeros(self.x.shape)
-        for finding, cells in one.found:
+        for finding, cells in explanation.found:
             model = np.where(cells, np.minimum(model, math.log1p(finding.shift)), model)
         gain = (self.x**2 - (self.x - model) ** 2) / (2 * self.sigma**2)
-        findings = len(one.found) + len(one.unconfirmed)
+        findings = len(explanation.found) + len(explanation.unconfirmed)
         return (
             float(gain[self.measured].sum())
-            + sum(finding.evidence for finding in one.unconfirmed)
+            + sum(finding.evidence for finding in explanation.unconfirmed)
             - findings * self.threshold**2 / 2
         )
 

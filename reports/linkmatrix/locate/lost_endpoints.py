@@ -58,30 +58,32 @@ class LostEndpoints:
         row, column = (np.isin(labels, [*names]) for labels in (self.matrix.rows, self.matrix.columns))
         return (row[:, None] | column[None, :]) & self.matrix.whole.applies
 
-    def other_findings(self, found: Iterable[Finding], layout: Layout) -> list[Finding]:
+    def other_findings(self, findings: Iterable[Finding], layout: Layout) -> list[Finding]:
         """The findings about missing values, without the findings that a lost endpoint explains."""
         if not self.why:
-            return list(found)
+            return list(findings)
         others = self.lacking & ~self.cells(self.why)
 
-        def is_explained(one: Finding) -> bool:
-            family, group = find_family(layout, one.kind, one.subject)
-            return one.kind.endswith(PARTIAL_KINDS) and not others.ravel()[member_cells(family, group)].any()
+        def is_explained(finding: Finding) -> bool:
+            family, group = find_family(layout, finding.kind, finding.subject)
+            return finding.kind.endswith(PARTIAL_KINDS) and not others.ravel()[member_cells(family, group)].any()
 
-        return [one for one in found if not is_explained(one)]
+        return [one for one in findings if not is_explained(one)]
 
-    def finding_sentence(self, one: Finding) -> str:
+    def finding_sentence(self, finding: Finding) -> str:
         """The sentence of a finding about a lost endpoint; "" for any other finding."""
-        name = self.endpoint(one)
+        name = self.endpoint(finding)
         return self.sentence(name) if name in self.why else ""
 
-    def verdict(self, one: Finding, cell_verdict: Verdict) -> Verdict:
+    def verdict(self, finding: Finding, cell_verdict: Verdict) -> Verdict:
         """The verdict of a finding: FAIL for a lost device, `cell_verdict` for any other finding."""
-        return Verdict.FAIL if one.missing and self.endpoint(one) in self.devices else cell_verdict
+        return Verdict.FAIL if finding.missing and self.endpoint(finding) in self.devices else cell_verdict
 
-    def endpoint(self, one: Finding) -> str:
+    def endpoint(self, finding: Finding) -> str:
         """The label of the endpoint of a finding of the kind "device"; "" for any other finding."""
-        return self.matrix.rows[one.subject] if one.kind == "device" and isinstance(one.subject, int) else ""
+        return (
+            self.matrix.rows[finding.subject] if finding.kind == "device" and isinstance(finding.subject, int) else ""
+        )
 
     def sentence(self, name: str) -> str:
         """The sentence about a lost endpoint.

@@ -114,23 +114,23 @@ def recorded_faults(result: Result, cells: Cells) -> list[Fault]:
     return found
 
 
-def sentence(one: Fault, label: str, result: Result) -> str:
+def sentence(fault: Fault, label: str, result: Result) -> str:
     """The sentence about a slow endpoint.
 
     Example: "n17 sends 10.2 % slow, with every partner (6 of 6 cells, and 3 of 3 after a pause of 10 s): …".
     """
-    amount = slowness(one.shift, result["unit"])
+    amount = slowness(fault.shift, result["unit"])
     pause = f"after a pause of {result['matchings']['pause']:.0f} s"
-    seen = f"{one.slow} of {units.counted(one.cells, 'cell')}"
-    if not one.reproduced:
+    seen = f"{fault.slow} of {units.counted(fault.cells, 'cell')}"
+    if not fault.reproduced:
         return (
-            f"{label} was {amount} in {seen}, and in {one.slow_again} of {one.confirmed} matchings {pause}:"
+            f"{label} was {amount} in {seen}, and in {fault.slow_again} of {fault.confirmed} matchings {pause}:"
             " it recovered without a change"
         )
-    confirmed = f", and {one.slow_again} of {one.confirmed} {pause}"
-    if not one.confirmed:
+    confirmed = f", and {fault.slow_again} of {fault.confirmed} {pause}"
+    if not fault.confirmed:
         confirmed = ", not measured again after a pause"
-    return f"{label} {one.direction} {amount}, with every partner ({seen}{confirmed}): {SUSPECT[one.direction]}"
+    return f"{label} {fault.direction} {amount}, with every partner ({seen}{confirmed}): {SUSPECT[fault.direction]}"
 
 
 def fault_sentences(result: Result, judged: MatrixVerdict) -> tuple[list[tuple[Fault, str]], list[str]]:
@@ -151,10 +151,12 @@ def fault_sentences(result: Result, judged: MatrixVerdict) -> tuple[list[tuple[F
     return [(one, text) for one, text in sentences if one.reproduced], rest
 
 
-def unexplained_sentences(cells: Cells, found: Sequence[Fault], result: Result, labels: Sequence[str]) -> Iterator[str]:
-    """Yields sentences about the slow cells that no fault in `found` explains."""
+def unexplained_sentences(
+    cells: Cells, faults: Sequence[Fault], result: Result, labels: Sequence[str]
+) -> Iterator[str]:
+    """Yields sentences about the slow cells that no fault in `faults` explains."""
     rest = np.ones(len(cells.values), dtype=bool)
-    for one in found:
+    for one in faults:
         rest &= ~cells.of_endpoint(one.endpoint, one.direction)
     if not rest.any():
         return
@@ -168,11 +170,11 @@ def unexplained_sentences(cells: Cells, found: Sequence[Fault], result: Result, 
     )
 
 
-def as_finding(one: Fault, has_node_rows: bool) -> Finding:
+def as_finding(fault: Fault, has_node_rows: bool) -> Finding:
     """Converts a fault to a finding. has_node_rows: whether the rows of the matrix are nodes, not devices."""
-    kind = {"sends": "egress", "receives": "ingress"}.get(one.direction, "")
+    kind = {"sends": "egress", "receives": "ingress"}.get(fault.direction, "")
     kind = ("node_" if kind else "node") + kind if has_node_rows else kind or "device"
-    return Finding(kind, one.endpoint, one.shift, one.cells + one.confirmed, one.slow + one.slow_again, 0.0)
+    return Finding(kind, fault.endpoint, fault.shift, fault.cells + fault.confirmed, fault.slow + fault.slow_again, 0.0)
 
 
 def confirmed_faults(result: Result, judged: MatrixVerdict) -> list[tuple[str, str]]:

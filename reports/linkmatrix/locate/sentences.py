@@ -178,13 +178,13 @@ def component_to_check(kind: str, subject: Subject, names: Names) -> str:
     return text.format(near=f"the adapter that carries its data{which} or the path to it")
 
 
-def all_cells_agree(one: Finding, seen: Deviations) -> bool:
+def all_cells_agree(finding: Finding, seen: Deviations) -> bool:
     """Whether every cell of the finding's component is slow, and every cell of the matrix was measured."""
     applies = seen.classes >= 0
-    return not seen.part and one.agreeing == one.cells and bool(np.isfinite(seen.deviation[applies]).all())
+    return not seen.part and finding.agreeing == finding.cells and bool(np.isfinite(seen.deviation[applies]).all())
 
 
-def other_cells_fine(one: Finding, seen: Deviations, layout: Layout) -> bool:
+def other_cells_fine(finding: Finding, seen: Deviations, layout: Layout) -> bool:
     """Whether the cells that another cause would slow were all measured and are within their limits.
 
     For a slow egress, these are the cells that the endpoint receives. For slow links of a device, these are the cells
@@ -193,57 +193,58 @@ def other_cells_fine(one: Finding, seen: Deviations, layout: Layout) -> bool:
     if seen.part:
         return False
     row, column = np.indices(seen.classes.shape)
-    subject = one.subject
+    subject = finding.subject
     if isinstance(subject, tuple):
         cells = (row == subject[1]) & (column == subject[0]) & layout.square
-    elif one.kind.startswith("links"):
+    elif finding.kind.startswith("links"):
         inside = layout.row_node[row] == layout.column_node[column]
         cells = ((row == subject) | (column == subject)) & ~inside
     else:
-        cells = ((column if one.kind == "egress" else row) == subject) & layout.square
+        cells = ((column if finding.kind == "egress" else row) == subject) & layout.square
     cells = cells & (seen.classes >= 0)
     return bool(cells.any() and seen.fine[cells].all())
 
 
 def sentence(
-    one: Finding, names: Names, content: Mapping[str, Any], result: Result, seen: Deviations, layout: Layout
+    finding: Finding, names: Names, content: Mapping[str, Any], result: Result, seen: Deviations, layout: Layout
 ) -> str:
     """The sentence of a finding.
 
     Example: "gpu3 sends 11.0 % slow to every peer, receives fine (7 of 7 cells): check its egress".
     """
-    who = subject_name(one.kind, one.subject, names)
-    words, each = words_of(one.kind, names), all_cells_agree(one, seen)
-    text = f"{words.start.format(who=who, all='all ' if each else '')} {slowness(one.shift, result['unit'])}"
+    who = subject_name(finding.kind, finding.subject, names)
+    words, each = words_of(finding.kind, names), all_cells_agree(finding, seen)
+    text = f"{words.start.format(who=who, all='all ' if each else '')} {slowness(finding.shift, result['unit'])}"
     text += (words.all_peers if each else "") + (
-        words.others_fine if words.others_fine and other_cells_fine(one, seen, layout) else ""
+        words.others_fine if words.others_fine and other_cells_fine(finding, seen, layout) else ""
     )
-    text += f" ({one.agreeing} of {units.counted(one.cells, 'cell')})"
-    if one.unconfirmed:
+    text += f" ({finding.agreeing} of {units.counted(finding.cells, 'cell')})"
+    if finding.unconfirmed:
         why = (
             "slow again when measured alone, but with so many disturbed cells this can be chance"
-            if one.slow_alone
+            if finding.slow_alone
             else "seen once"
         )
         return f"{text}, {why}: measure it again, alone, before you check a component" + evidence(who, content)
-    text += WITHIN_TOLERANCE if one.within_tolerance else ""
-    if one.node_cause:
-        return f"{text}, {one.node_cause}: check {CAUSES}" + evidence(who, content)
-    text += f": check {component_to_check(one.kind, one.subject, names)}"
-    if result["metric"] == "bidirectional" and one.kind == "device":
+    text += WITHIN_TOLERANCE if finding.within_tolerance else ""
+    if finding.node_cause:
+        return f"{text}, {finding.node_cause}: check {CAUSES}" + evidence(who, content)
+    text += f": check {component_to_check(finding.kind, finding.subject, names)}"
+    if result["metric"] == "bidirectional" and finding.kind == "device":
         text += "; a sum of both directions does not separate egress and ingress: measure one direction"
-    return text + equivalent_causes(one, names) + evidence(who, content)
+    return text + equivalent_causes(finding, names) + evidence(who, content)
 
 
-def equivalent_causes(one: Finding, names: Names) -> str:
+def equivalent_causes(finding: Finding, names: Names) -> str:
     """A sentence about other components that explain the same cells, and how to distinguish them; "" without any."""
-    if not one.equivalent:
+    if not finding.equivalent:
         return ""
     others = [
         f"{subject_name(kind, subject, names)} ({component_to_check(kind, subject, names)})"
-        for kind, subject in one.equivalent
+        for kind, subject in finding.equivalent
     ]
-    return f". The same cells also fit: {'; '.join(units.first(others, MAX_EQUIVALENT))}. To distinguish: {advice(one)}"
+    texts = "; ".join(units.first(others, MAX_EQUIVALENT))
+    return f". The same cells also fit: {texts}. To distinguish: {advice(finding)}"
 
 
 def evidence(who: str, content: Mapping[str, Any]) -> str:
@@ -264,24 +265,24 @@ def evidence(who: str, content: Mapping[str, Any]) -> str:
     return f". Evidence: {'; '.join(units.first(risen, MAX_EQUIVALENT))}" if risen else ""
 
 
-def missing_sentence(one: Finding, names: Names, content: Mapping[str, Any], matrix: Matrix, layout: Layout) -> str:
+def missing_sentence(finding: Finding, names: Names, content: Mapping[str, Any], matrix: Matrix, layout: Layout) -> str:
     """The sentence of a finding about missing values.
 
     Example: "none of the 14 cells of gpu3 has a value (14 timeout): check …".
     """
-    who = subject_name(one.kind, one.subject, names)
-    words = words_of(one.kind, names)
+    who = subject_name(finding.kind, finding.subject, names)
+    words = words_of(finding.kind, names)
     cells = f"cells {words.cells.format(who=who)}"
-    text = f"none of the {one.cells} {cells} has a value"
-    if one.agreeing < one.cells:
-        text = f"{one.agreeing} of the {one.cells} {cells} have no value"
-    family, group = find_family(layout, one.kind, one.subject)
+    text = f"none of the {finding.cells} {cells} has a value"
+    if finding.agreeing < finding.cells:
+        text = f"{finding.agreeing} of the {finding.cells} {cells} have no value"
+    family, group = find_family(layout, finding.kind, finding.subject)
     own = (member_cells(family, group) & (layout.classes.ravel() >= 0)).reshape(layout.classes.shape)
     codes, statuses = matrix.whole.status
     counts = Counter(statuses[code] for code in codes[own].tolist())
     causes = ", ".join(f"{count} {status}" for status, count in counts.items() if status != "ok")
     return (
-        f"{text} ({causes}): check {component_to_check(one.kind, one.subject, names)}"
-        + equivalent_causes(one, names)
+        f"{text} ({causes}): check {component_to_check(finding.kind, finding.subject, names)}"
+        + equivalent_causes(finding, names)
         + evidence(who, content)
     )

@@ -55,15 +55,15 @@ class Bottleneck:
 
 
 def bottleneck(
-    found: Sequence[Finding], deviation: np.ndarray, limit: np.ndarray, layout: Layout, alone: np.ndarray | None
+    findings: Sequence[Finding], deviation: np.ndarray, limit: np.ndarray, layout: Layout, alone: np.ndarray | None
 ) -> Bottleneck | None:
     """The bottleneck between groups of nodes, or None. deviation, limit, alone: see `search`.
 
     Returns None if a single finding, or a finding about a component that nodes share, explains the slow cells.
     """
-    if len(found) < 2 or not layout.has_nodes or any(one.kind in SHARED for one in found):
+    if len(findings) < 2 or not layout.has_nodes or any(one.kind in SHARED for one in findings):
         return None
-    most = allowed_deviation(found, limit)
+    most = allowed_deviation(findings, limit)
     with np.errstate(invalid="ignore"):
         slow = deviation < -most
     row, column = (
@@ -89,26 +89,26 @@ def bottleneck(
     return Bottleneck(tuple(members), between, float(np.expm1(np.median(deviation[between]))), int(tried.sum()), fine)
 
 
-def allowed_deviation(found: Sequence[Finding], limit: np.ndarray) -> np.ndarray:
+def allowed_deviation(findings: Sequence[Finding], limit: np.ndarray) -> np.ndarray:
     """The allowed deviation of each cell, as a logarithm.
 
     This is the smaller of two values: the limit of the cell, and half of the findings' median loss. The limit alone
     hides slow cells. Example: of cells that are 5 % slow, half are inside a limit of 5 %.
     """
-    shifts = [-np.log1p(one.shift) for one in found if not one.missing]
+    shifts = [-np.log1p(one.shift) for one in findings if not one.missing]
     return np.minimum(np.log1p(np.nan_to_num(limit)), np.median(shifts) / 2 if shifts else np.inf)
 
 
-def equal_nodes(found: Sequence[Finding], deviation: np.ndarray, layout: Layout, names: Names) -> list[str]:
+def equal_nodes(findings: Sequence[Finding], deviation: np.ndarray, layout: Layout, names: Names) -> list[str]:
     """A sentence about equally slow nodes that may share an unknown leaf switch; [] if there are none.
 
     The cells among these nodes are as slow as their cells to other nodes.
     """
-    whole = {one.subject: one.shift for one in found if one.kind == "node" and not one.missing}
+    whole = {one.subject: one.shift for one in findings if one.kind == "node" and not one.missing}
     if not layout.has_nodes or "leaf" in names.parts:
         return []
     if not layout.of_nodes and len(np.unique(layout.row_node)) == len(layout.row_node):
-        whole |= {int(layout.row_node[one.subject]): one.shift for one in found if one.kind == "device"}
+        whole |= {int(layout.row_node[one.subject]): one.shift for one in findings if one.kind == "device"}
     nodes = [node for node in whole if isinstance(node, int)]
     if len(nodes) < MIN_EQUAL_NODES:
         return []
@@ -176,18 +176,19 @@ def is_fast_inside(is_slow: np.ndarray, members: np.ndarray) -> bool:
     return bad <= (1 - AGREE) * count * (count - 1) / 2
 
 
-def sentence(one: Bottleneck, names: Names, unit: str, leaves_known: bool) -> str:
+def sentence(bottleneck: Bottleneck, names: Names, unit: str, leaves_known: bool) -> str:
     """The sentence about a bottleneck. leaves_known: whether the leaf switches of the nodes are known."""
-    groups = [f"[{', '.join(units.first([names.nodes[node] for node in of], MAX_NODES))}]" for of in one.groups]
+    groups = [f"[{', '.join(units.first([names.nodes[node] for node in of], MAX_NODES))}]" for of in bottleneck.groups]
     text = (
-        f"cells between these groups of nodes are {slowness(one.shift, unit)}, cells inside each group are fine:"
+        f"cells between these groups of nodes are {slowness(bottleneck.shift, unit)}, cells inside each group are fine:"
         f" {' and '.join(units.first(groups, MAX_GROUPS))}: a shared bottleneck; which nodes share the"
         " bottleneck is uncertain"
     )
-    if one.again and 2 * one.fine >= one.again:
-        text += f"; measured alone, {one.fine} of {one.again} are fine: congestion, which is no fault"
-    elif one.again:
-        text += f"; measured alone, {one.again - one.fine} of {one.again} are slow too: check the path, not its load"
+    if bottleneck.again and 2 * bottleneck.fine >= bottleneck.again:
+        text += f"; measured alone, {bottleneck.fine} of {bottleneck.again} are fine: congestion, which is no fault"
+    elif bottleneck.again:
+        slow = bottleneck.again - bottleneck.fine
+        text += f"; measured alone, {slow} of {bottleneck.again} are slow too: check the path, not its load"
     return text if leaves_known else f"{text}; name the leaf switches with --groups FILE"
 
 
@@ -291,22 +292,22 @@ def is_slow_alone(crossing: np.ndarray, deviation: np.ndarray, alone: np.ndarray
     return bool(tried.any()) and float(np.median(alone[tried] - deviation[tried])) < np.log(MIN_RATIO)
 
 
-def without_uplink_links(found: Sequence[Finding], layout: Layout) -> list[Finding]:
+def without_uplink_links(findings: Sequence[Finding], layout: Layout) -> list[Finding]:
     """The findings, without findings about links that a faulty uplink explains."""
     leaf = layout.parts["leaf"]
-    uplinks = {one.subject: one.shift for one in found if one.kind == "uplink"}
+    uplinks = {one.subject: one.shift for one in findings if one.kind == "uplink"}
 
-    def is_explained(one: Finding) -> bool:
-        if one.kind != "link" or not isinstance(one.subject, tuple):
+    def is_explained(finding: Finding) -> bool:
+        if finding.kind != "link" or not isinstance(finding.subject, tuple):
             return False
-        ends = {int(leaf[0][end]) for end in one.subject}
-        return len(ends) > 1 and any(end in uplinks and one.shift > uplinks[end] - SPREAD for end in ends)
+        ends = {int(leaf[0][end]) for end in finding.subject}
+        return len(ends) > 1 and any(end in uplinks and finding.shift > uplinks[end] - SPREAD for end in ends)
 
-    return [one for one in found if not is_explained(one)]
+    return [one for one in findings if not is_explained(one)]
 
 
 def narrow_uplinks(
-    one: UplinkSharing, seen: Deviations, layout: Layout, reached: np.ndarray, alone: np.ndarray | None
+    sharing: UplinkSharing, seen: Deviations, layout: Layout, reached: np.ndarray, alone: np.ndarray | None
 ) -> tuple[list[Finding], np.ndarray]:
     """(findings about narrow uplinks, True for the cells that these findings explain).
 
@@ -315,13 +316,13 @@ def narrow_uplinks(
     reached: logarithms of the values of cells, larger is better.
     alone: see `uplink_sharing`.
     """
-    slow_alone = np.zeros(one.crossing.shape, dtype=bool)
+    slow_alone = np.zeros(sharing.crossing.shape, dtype=bool)
     if alone is not None:
         slow_alone = np.isfinite(alone) & (alone < -np.log1p(np.nan_to_num(seen.limit)))
-    findings, explained = [], np.zeros(one.crossing.shape, dtype=bool)
-    for leaf in one.narrow_switches:
-        cells = one.cells(leaf, layout)
-        x, shift = seen.deviation[cells], one.losses[leaf] - one.usual
+    findings, explained = [], np.zeros(sharing.crossing.shape, dtype=bool)
+    for leaf in sharing.narrow_switches:
+        cells = sharing.cells(leaf, layout)
+        x, shift = seen.deviation[cells], sharing.losses[leaf] - sharing.usual
         evidence = float(x.sum() ** 2 / (2 * (seen.sigma[cells] ** 2).sum()))
         within = not (x < -np.log1p(np.nan_to_num(seen.limit[cells]))).any()
         agreeing = int((x <= shift / 2).sum())
@@ -333,18 +334,18 @@ def narrow_uplinks(
     return findings, explained
 
 
-def sharing_sentences(one: UplinkSharing, leaves: Sequence[str]) -> list[str]:
+def sharing_sentences(sharing: UplinkSharing, leaves: Sequence[str]) -> list[str]:
     """Sentences about oversubscription and narrow uplinks. leaves: names of the switches."""
     sentences = []
-    if one.is_oversubscribed:
-        ratio = float(np.exp(-one.usual))
+    if sharing.is_oversubscribed:
+        ratio = float(np.exp(-sharing.usual))
         sentences.append(
             f"leaf switches are {ratio:.2f}:1 oversubscribed, which is no fault: while all nodes send, they"
             f" reach other leaf switches with 1/{ratio:.2f} of their speed"
         )
     sentences += [
         f"uplink of {leaves[leaf]}: while all nodes send, its nodes reach other leaf switches with"
-        f" 1/{one.ratio(leaf):.2f} of their speed inside {leaves[leaf]}"
-        for leaf in one.narrow_switches
+        f" 1/{sharing.ratio(leaf):.2f} of their speed inside {leaves[leaf]}"
+        for leaf in sharing.narrow_switches
     ]
     return sentences

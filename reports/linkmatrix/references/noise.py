@@ -171,17 +171,17 @@ def with_uncertain_sigma(k: float, cells: int, runs: int) -> float:
     return k * (1 + (k**2 + 1) / (2 * max(cells, 1) * max(runs - 3, 1)))
 
 
-def outliers(found: Spread, cells: int, floor: float | np.ndarray) -> np.ndarray:
+def outliers(spread: Spread, cells: int, floor: float | np.ndarray) -> np.ndarray:
     """True for values that differ from the median of their cell by more than the noise; runs × rows × columns.
 
     cells: the number of compared cells.
     floor: the smallest deviation of an outlier, as a fraction, for all cells or per cell (rows × columns).
     """
-    runs = len(found.residuals)
+    runs = len(spread.residuals)
     k = with_uncertain_sigma(sigma_limit(cells * runs), cells, runs)
-    limit = np.maximum(floor, k * np.nan_to_num(found.sigma))
+    limit = np.maximum(floor, k * np.nan_to_num(spread.sigma))
     with np.errstate(invalid="ignore"):
-        return np.array([np.abs(of_run) > limit for of_run in found.residuals])  # NaN is no outlier
+        return np.array([np.abs(of_run) > limit for of_run in spread.residuals])  # NaN is no outlier
 
 
 def class_deviations(

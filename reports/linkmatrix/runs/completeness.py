@@ -42,18 +42,18 @@ class EndedRun:
             measured.setdefault(one.partition, {}).setdefault(one.case, one.cells)
         return measured, skipped
 
-    def expected(self, one: manifest.Manifest) -> manifest.Manifest:
-        """The manifest `one`, without the cells of nodes that are out of service."""
-        cases = dict(one.cases)
+    def expected(self, known_manifest: manifest.Manifest) -> manifest.Manifest:
+        """The manifest `known_manifest`, without the cells of nodes that are out of service."""
+        cases = dict(known_manifest.cases)
         for test in self.tests:
             name = manifest.key(test.name, test.environ)
-            if name not in cases or test.partition != one.partition:
+            if name not in cases or test.partition != known_manifest.partition:
                 continue
             if test.out_of_service:
                 del cases[name]
             elif test.nodes_left_out and not test.nodes_missing:
                 cases[name] = min(cases[name], manifest.cells(test.record))
-        return replace(one, cases=cases)
+        return replace(known_manifest, cases=cases)
 
 
 def measured_cases(tests: Iterable[Test]) -> tuple[dict[str, dict[str, int]], dict[str, list[str]]]:

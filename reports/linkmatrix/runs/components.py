@@ -108,20 +108,23 @@ class ComponentNames:
                 last[text] = (when, slot)
         return found
 
-    def component(self, one: Sighting) -> Component:
+    def component(self, sighting: Sighting) -> Component:
         """The identity of the component of a sighting; its slot if no record identifies the component."""
-        other = ("MAC" if MAC.fullmatch(one.uuid) else "GUID") if one.kind == ADAPTER else "UUID"
-        for word, text in (("serial", one.serial or self.serial_of.get(one.uuid, "")), (other, one.uuid)):
+        other = ("MAC" if MAC.fullmatch(sighting.uuid) else "GUID") if sighting.kind == ADAPTER else "UUID"
+        for word, text in (
+            ("serial", sighting.serial or self.serial_of.get(sighting.uuid, "")),
+            (other, sighting.uuid),
+        ):
             if text and text not in self.ambiguous:
                 return Component(word, text)
-        return Component("", slot_name(self.slot(one)))
+        return Component("", slot_name(self.slot(sighting)))
 
-    def slot(self, one: Sighting) -> Slot:
+    def slot(self, sighting: Sighting) -> Slot:
         """The identity of the slot of a sighting."""
-        node = short(one.node)
-        if one.kind == NODE:
+        node = short(sighting.node)
+        if sighting.kind == NODE:
             return node, ""
-        return node, one.slot or self.slot_of.get((node, one.pci), "") or one.pci or one.label
+        return node, sighting.slot or self.slot_of.get((node, sighting.pci), "") or sighting.pci or sighting.label
 
 
 def slot_name(slot: Slot) -> str:
@@ -152,9 +155,9 @@ def matches_slot(slot: Slot, wanted: Slot) -> bool:
     return wanted[1] in ("", slot[1]) or slot[1].partition(" ")[2] == wanted[1]
 
 
-def is_component(one: Sighting, text: str) -> bool:
+def is_component(sighting: Sighting, text: str) -> bool:
     """Whether `text` is the serial number or UUID of the component in a sighting."""
-    return text.casefold() in (one.serial.casefold(), one.uuid.casefold())
+    return text.casefold() in (sighting.serial.casefold(), sighting.uuid.casefold())
 
 
 def device_sightings(record: Mapping[str, Any]) -> dict[str, Sighting]:

@@ -234,15 +234,15 @@ def identities(installed: Iterable[InstalledComponent]) -> dict[tuple[str, str],
     return found
 
 
-def ages_by_day(index: Index, found: Coverage, days: int) -> list[tuple[str, int, int]]:
+def ages_by_day(index: Index, coverage: Coverage, days: int) -> list[tuple[str, int, int]]:
     """Returns one (date, age, number of never measured nodes) per day, for the last `days` days.
 
     age: the age in days of the node with the oldest results. Only measurements of the whole suite count.
     """
-    today = int(found.now // DAY)
-    names = {short(node.name): number for number, node in enumerate(found.nodes)}
+    today = int(coverage.now // DAY)
+    names = {short(node.name): number for number, node in enumerate(coverage.nodes)}
     last = np.full((len(names), days), -1)
-    for node, day in index.days_measured(found.partition, found.suite) if found.suite else ():
+    for node, day in index.days_measured(coverage.partition, coverage.suite) if coverage.suite else ():
         number = names.get(short(node))
         if number is not None and day <= today:
             column = max(0, day - today + days - 1)

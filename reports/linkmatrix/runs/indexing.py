@@ -102,11 +102,11 @@ def read_rows(report: Path, stamp: tuple[int, int], references: References) -> R
     return ReportRows(report.name, (0, 0) if is_late else stamp, began, None, rows)
 
 
-def add(connection: sqlite3.Connection, path: Path, found: Iterable[ReportRows], by: str) -> None:
+def add(connection: sqlite3.Connection, path: Path, report_rows: Iterable[ReportRows], by: str) -> None:
     """Adds reports in one transaction. Reports that another process has already added are left out."""
     writer = Writer(connection)
     with changing(path), connection:
-        for one in found:
+        for one in report_rows:
             cursor = connection.execute(
                 "INSERT OR IGNORE INTO reports (name, size, changed, began, judged_by, trouble)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
@@ -160,29 +160,29 @@ def report_rows(path: Path, references: References, written: float) -> tuple[str
     return began, rows, not lacking
 
 
-def start_time(one: Judged, began: str, written: float) -> int | None:
+def start_time(judged: Judged, began: str, written: float) -> int | None:
     """The start of a test in seconds since 1970; None if unknown.
 
     If the node's clock agrees with ReFrame's clock, the start in the record is used. Otherwise, the start of the
     session (`began`) is used, because a wrong clock could make a result seem newer than a FAIL.
     """
-    record = one.test.record
+    record = judged.test.record
     recorded = record["started"] if record else ""
-    is_unsure = not recorded or one.test.doubts or (began and epoch(recorded) < epoch(began) - SKEW)
+    is_unsure = not recorded or judged.test.doubts or (began and epoch(recorded) < epoch(began) - SKEW)
     start = began if began and is_unsure else recorded
     return min(epoch(start), int(written)) if start else None
 
 
-def test_rows(one: Judged, then: int | None) -> Iterator[Row]:
+def test_rows(judged: Judged, then: int | None) -> Iterator[Row]:
     """Yields one row per node of a test. then: the start of the test.
 
     A test without a record has rows for the nodes of its job, if the nodes are known. A simulated fault has no rows.
     """
-    test, record = one.test, one.test.record
+    test, record = judged.test, judged.test.record
     if record is not None and simulated_fault(record):
         return
     # a node out of service is not measured, and so never known good
-    verdict = Verdict.INCOMPLETE if test.out_of_service else one.verdict
+    verdict = Verdict.INCOMPLETE if test.out_of_service else judged.verdict
     head = {"partition": test.partition, "test": test.name, "verdict": int(verdict)}
     if record is None:
         lost = [test.node] if test.node else test.job_nodes if test.measures else ()
@@ -194,13 +194,13 @@ def test_rows(one: Judged, then: int | None) -> Iterator[Row]:
     head |= {"started": then, "seconds": record["seconds"]}
     head["run"] = hash_number(stored.program_run(record))
     head["measured"] = hash_number([(key, record["asked_by"]) for key in stored.measurements(record)])
-    head["cases"] = {name: list(case) for name, case in known_good.judged_cases(one).items()}
+    head["cases"] = {name: list(case) for name, case in known_good.judged_cases(judged).items()}
     versions: dict[str, dict[str, str]] = {}
     for node, name, fact in node_facts(record):
         versions.setdefault(node, {})[name] = fact
     boots = {node["name"]: node["boot"] or "" for node in record["nodes"]}
     nodes = list(dict.fromkeys(device["node"] for device in record["devices"])) or [record["host"]["name"]]
-    disturbed, components = known_good.disturbed_cells(one), node_components(record)
+    disturbed, components = known_good.disturbed_cells(judged), node_components(record)
     for node in nodes:
         found = {
             "node": node,
@@ -231,9 +231,9 @@ def leaf_switches(record: Mapping[str, Any]) -> dict[str, str]:
     return {one["node"]: one["place"]["leaf"] for one in record["devices"] if one["place"].get("leaf")}
 
 
-def meeting_rows(one: Judged, then: int | None) -> Iterator[Row]:
+def meeting_rows(judged: Judged, then: int | None) -> Iterator[Row]:
     """Yields one row per matrix between nodes. The row lists the pairs of nodes that have a measured cell."""
-    record = one.test.record
+    record = judged.test.record
     if record is None or simulated_fault(record):
         return
     names = sorted({device["node"] for device in record["devices"]})
@@ -255,7 +255,7 @@ def meeting_rows(one: Judged, then: int | None) -> Iterator[Row]:
         if pairs:
             all_met = len(pairs) == len(names) * (len(names) - 1) // 2
             meeting = {"nodes": names, "pairs": [] if all_met else pairs}
-            yield {"partition": one.test.partition, "started": then, "meeting": meeting}
+            yield {"partition": judged.test.partition, "started": then, "meeting": meeting}
 
 
 def device_rows(clean: Clean, seen: Mapping[Device, Sighting]) -> list[Row]:

@@ -163,7 +163,7 @@ def judge(test: "Test", references: References, reference_name: str | None) -> J
     return Judged(test, verdict, found.evaluation, tuple(reasons), found.table, found.facts)
 
 
-def agrees(test: "Test", found: TestVerdict, other_references: bool) -> bool:
+def agrees(test: "Test", test_verdict: TestVerdict, other_references: bool) -> bool:
     """Whether ReFrame's result agrees with the verdict of linkmatrix.
 
     * A pass always agrees.
@@ -172,7 +172,7 @@ def agrees(test: "Test", found: TestVerdict, other_references: bool) -> bool:
     """
     if test.result in ("", "pass"):
         return True
-    verdict = test.stored.found.verdict if test.stored is not None else found.verdict
+    verdict = test.stored.found.verdict if test.stored is not None else test_verdict.verdict
     by_reference = test.phase == "performance"
     if by_reference and (verdict is Verdict.NOT_JUDGED or (other_references and test.stored is None)):
         return True
@@ -235,32 +235,32 @@ def decisive(attempts: Sequence[Judged]) -> Judged:
     return max([last, *stay], key=lambda one: one.verdict)
 
 
-def is_excused(one: Judged, later: Sequence[Judged]) -> bool:
+def is_excused(judged: Judged, later: Sequence[Judged]) -> bool:
     """Whether the later attempts excuse this attempt. An excused attempt does not count."""
-    if one.verdict is Verdict.FAIL:
-        return fails_references_only(one) and any(map(is_clean, later))
-    return not one.test.is_verdict_lost
+    if judged.verdict is Verdict.FAIL:
+        return fails_references_only(judged) and any(map(is_clean, later))
+    return not judged.test.is_verdict_lost
 
 
-def is_clean(one: Judged) -> bool:
+def is_clean(judged: Judged) -> bool:
     """Whether an attempt is PASS or WARN, and no other process disturbed the attempt."""
-    disturbed = any(others.get("disturbances") for others in others_entries(one.test.record or {}))
-    return one.verdict <= Verdict.WARN and not disturbed
+    disturbed = any(others.get("disturbances") for others in others_entries(judged.test.record or {}))
+    return judged.verdict <= Verdict.WARN and not disturbed
 
 
-def fails_references_only(one: Judged) -> bool:
+def fails_references_only(judged: Judged) -> bool:
     """Whether a test is FAIL only because of cells outside their tolerances."""
-    record, check = one.test.record, one.test.check
-    if record is None or one.has_wrong_data:
+    record, check = judged.test.record, judged.test.check
+    if record is None or judged.has_wrong_data:
         return False
-    others = [*one.facts, *check.reasons, *record_reasons(record, check.testcase)]
+    others = [*judged.facts, *check.reasons, *record_reasons(record, check.testcase)]
     if any(reason.verdict is Verdict.FAIL for reason in others):
         return False
-    cells = (cell for _, matrix in one.matrices for cell in matrix.cells.values())
+    cells = (cell for _, matrix in judged.matrices for cell in matrix.cells.values())
     return all(cell.deviation is not None for cell in cells if cell.verdict is Verdict.FAIL)
 
 
-def attempt_reasons(one: Judged) -> str:
+def attempt_reasons(judged: Judged) -> str:
     """Why an attempt is not PASS: its reasons and the worst cell of each matrix, as one text."""
-    cells = (cell.reason for _, matrix in one.matrices for _, cell in matrix.worst_cells(1)[0])
-    return "; ".join([*one.reasons, *cells])[:MOST_CHARACTERS]
+    cells = (cell.reason for _, matrix in judged.matrices for _, cell in matrix.worst_cells(1)[0])
+    return "; ".join([*judged.reasons, *cells])[:MOST_CHARACTERS]

@@ -70,15 +70,15 @@ class Outcome(NamedTuple):
     components: frozenset[tuple[str, str]] = frozenset()
 
 
-def judged_cases(one: Judged) -> dict[str, Case]:
+def judged_cases(judged: Judged) -> dict[str, Case]:
     """Returns {test case: its outcome over all sizes} of a judged test."""
     found: dict[str, Case] = {}
-    record = one.test.record
-    for result, matrix in one.matrices:
+    record = judged.test.record
+    for result, matrix in judged.matrices:
         assert record is not None
-        name, verdict = result["testcase"], one.matrix_verdict(matrix)
+        name, verdict = result["testcase"], judged.matrix_verdict(matrix)
         complete = bool(result["complete"]) and verdict is not Verdict.DISTURBED
-        measured = scopes.result_scopes(record, result, one.test.variant, matrix.matrix.classes)
+        measured = scopes.result_scopes(record, result, judged.test.variant, matrix.matrix.classes)
         before = found.get(name, Case(Verdict.PASS, True, False, ()))
         found[name] = Case(
             max(before.verdict, verdict),
@@ -174,11 +174,11 @@ def parse_measured(row: Mapping[str, Any]) -> Measured:
     return Measured(row["node"], row["started"], row["run"], frozenset(row["cases"]), clean, cells)
 
 
-def disturbed_cells(one: Judged) -> dict[str, list[Cell]]:
+def disturbed_cells(judged: Judged) -> dict[str, list[Cell]]:
     """Returns {node: DISTURBED cells with an endpoint on the node} of a judged test."""
     found: dict[str, list[Cell]] = {}
-    record = one.test.record
-    for result, matrix in one.matrices:
+    record = judged.test.record
+    for result, matrix in judged.matrices:
         assert record is not None
         nodes = disturbed_nodes(record, result)
         if matrix.whole is None or not nodes:
@@ -281,11 +281,11 @@ def reason_not_good(outcomes: Iterable[Outcome], now: float, days: int) -> str:
     if not found:
         return AHEAD
 
-    def age(one: Outcome) -> int:
-        return max(0, int(now - one.started)) // DAY
+    def age(outcome: Outcome) -> int:
+        return max(0, int(now - outcome.started)) // DAY
 
-    def ago(one: Outcome) -> str:
-        return f"{units.counted(age(one), 'day')} ago"
+    def ago(outcome: Outcome) -> str:
+        return f"{units.counted(age(outcome), 'day')} ago"
 
     components = present_components(found)
     with_present = newest(one for one in found if one.components <= components)

@@ -176,12 +176,12 @@ def passed_tests(judged: list[Judged], when: float) -> dict[str, tuple[Passed, .
     }
 
 
-def has_passed(one: Judged) -> bool:
+def has_passed(judged: Judged) -> bool:
     """Whether a test case is an undisturbed PASS or WARN without a simulated fault."""
-    record = one.test.record
-    if one.verdict > Verdict.WARN or record is None:
-        return one.verdict <= Verdict.WARN
-    return not simulated_fault(record) and not any(disturbed_nodes(record, result) for result, _ in one.matrices)
+    record = judged.test.record
+    if judged.verdict > Verdict.WARN or record is None:
+        return judged.verdict <= Verdict.WARN
+    return not simulated_fault(record) and not any(disturbed_nodes(record, result) for result, _ in judged.matrices)
 
 
 def valid_passes(before: EarlierPasses, judged: Iterable[Judged]) -> tuple[EarlierPasses, list[str]]:

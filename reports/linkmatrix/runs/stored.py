@@ -165,10 +165,10 @@ def find_duplicate(test: Test, own_run: int | None, known: Iterable[tuple[int, T
     * own_run: the number of the run whose tests are no duplicates; None to compare with the tests of all runs
     """
 
-    def asked(one: Test) -> tuple[str, str] | None:
-        if one.record is None or is_process_record(one) or not one.record["asked_by"]:
+    def asked(test: Test) -> tuple[str, str] | None:
+        if test.record is None or is_process_record(test) or not test.record["asked_by"]:
             return None
-        return keys.requesting_check(one.record), keys.measured_variant(one.record)
+        return keys.requesting_check(test.record), keys.measured_variant(test.record)
 
     return next(
         (

@@ -139,10 +139,10 @@ def with_node_ranks(text: str, known_as: Mapping[str, str]) -> str:
 
 
 def judged_scopes(
-    one: Judged, record: Mapping[str, Any], result: Result, matrix: MatrixVerdict
+    judged: Judged, record: Mapping[str, Any], result: Result, matrix: MatrixVerdict
 ) -> tuple[dict[str, set[Scope]], dict[str, set[Scope]]]:
     """Returns ({endpoint or adapter: its clean scopes}, {endpoint or adapter: its scopes that are not clean})."""
-    testcase, path = result["testcase"], scopes.result_path(record, result, one.test.variant)
+    testcase, path = result["testcase"], scopes.result_path(record, result, judged.test.variant)
     found: tuple[dict[str, set[Scope]], dict[str, set[Scope]]] = ({}, {})
     for each in (scopes.endpoint_classes(matrix), scopes.adapter_classes(record, result, matrix)):
         for label_scopes, classes in zip(found, each, strict=True):
@@ -152,8 +152,8 @@ def judged_scopes(
     if grids.short_sample_array(result) is not None:
         for each in (*good.values(), *bad.values()):
             each |= set(map(scopes.short_sample_scope, each))
-    verdict = one.matrix_verdict(matrix)
-    if one.test.doubts or verdict in scopes.UNDECIDED:
+    verdict = judged.matrix_verdict(matrix)
+    if judged.test.doubts or verdict in scopes.UNDECIDED:
         return {}, bad
     disturbed = scopes.disturbed_nodes(record, result)
     devices = scopes.named_adapters(record) | endpoint_sightings(record) if disturbed else {}
@@ -163,48 +163,50 @@ def judged_scopes(
     return good, bad
 
 
-def healthy_in_soak(one: Judged, record: Mapping[str, Any]) -> set[str]:
+def healthy_in_soak(judged: Judged, record: Mapping[str, Any]) -> set[str]:
     """The labels of the devices that a soak heated; an empty set if the test is not clean."""
     soak = record.get("soak")
-    if soak is None or one.test.doubts or one.verdict not in scopes.CLEAN or scopes.disturbed_nodes(record, soak):
+    if soak is None or judged.test.doubts or judged.verdict not in scopes.CLEAN or scopes.disturbed_nodes(record, soak):
         return set()
     return {heated["label"] for heated in soak["heated"]}
 
 
-def test_flags(one: Judged, record: Mapping[str, Any], adapters: scopes.Adapters) -> Iterator[tuple[str, Scope, str]]:
+def test_flags(
+    judged: Judged, record: Mapping[str, Any], adapters: scopes.Adapters
+) -> Iterator[tuple[str, Scope, str]]:
     """Yields (label, scope, reason) for each device or adapter that a test flags."""
     if detects_no_processes(record):
         return
-    for fact in one.facts:
+    for fact in judged.facts:
         if fact.verdict is Verdict.FAIL:
             label = fact.component or fact.sentence.partition(": ")[0]
-            found = [SOAK] if fact.topic == COMPUTES_WRONG else testcase_scopes(one, record, fact.result)
+            found = [SOAK] if fact.topic == COMPUTES_WRONG else testcase_scopes(judged, record, fact.result)
             yield from ((label, scope, fact.sentence) for scope in found)
     for lost in record.get("lost", ()):
         if lost.get("kind") == "device":
             reason = f"{lost['label']} was lost: {lost['why']}"
-            yield from ((lost["label"], scope, reason) for scope in testcase_scopes(one, record, None))
-    for result, matrix in one.matrices:
-        path = scopes.result_path(record, result, one.test.variant)
-        for flag in matrix_flags(one, record, adapters, result, matrix):
+            yield from ((lost["label"], scope, reason) for scope in testcase_scopes(judged, record, None))
+    for result, matrix in judged.matrices:
+        path = scopes.result_path(record, result, judged.test.variant)
+        for flag in matrix_flags(judged, record, adapters, result, matrix):
             for name in sorted(flag.classes):
                 scope = Scope(result["testcase"], name, path)
                 scope = scopes.short_sample_scope(scope) if flag.intermittent else scope
                 yield flag.label, scope, f"{result['testcase']}: {flag.reason}"
 
 
-def testcase_scopes(one: Judged, record: Mapping[str, Any], place: int | None) -> list[Scope]:
+def testcase_scopes(judged: Judged, record: Mapping[str, Any], place: int | None) -> list[Scope]:
     """The scopes of whole test cases: one per test case of the record.
 
     place: the index of the only result to use; None to use all results.
     """
     results = record["results"] if place is None else [record["results"][place]]
     names = dict.fromkeys(result["testcase"] for result in results)
-    return [Scope(name) for name in names] or [Scope(one.test.testcase or one.test.name)]
+    return [Scope(name) for name in names] or [Scope(judged.test.testcase or judged.test.name)]
 
 
 def matrix_flags(
-    one: Judged, record: Mapping[str, Any], adapters: scopes.Adapters, result: Result, matrix: MatrixVerdict
+    judged: Judged, record: Mapping[str, Any], adapters: scopes.Adapters, result: Result, matrix: MatrixVerdict
 ) -> Iterator[CellsFlag]:
     """Yields the flags of a matrix. A matrix without a FAIL has no flags."""
     if not matrix.counts[Verdict.FAIL]:

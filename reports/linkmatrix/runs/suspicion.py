@@ -207,13 +207,13 @@ class Ledger:
         self.evidence.add(pair, when, bool(flagged), is_clean)
 
 
-def remaining_suspects(found: Iterable[RunFlags], clean_runs: int, notes: Sequence[Note] = ()) -> list[Suspect]:
+def remaining_suspects(run_flags: Iterable[RunFlags], clean_runs: int, notes: Sequence[Note] = ()) -> list[Suspect]:
     """The components that are flagged after all runs, the oldest flag first."""
-    suspects = ledger_suspects(read_runs(found, clean_runs, notes))
+    suspects = ledger_suspects(read_runs(run_flags, clean_runs, notes))
     return sorted(suspects, key=lambda one: (one.since, one.node, one.label))
 
 
-def ordered_runs(found: Iterable[RunFlags]) -> list[RunFlags]:
+def ordered_runs(run_flags: Iterable[RunFlags]) -> list[RunFlags]:
     """The runs in order of time, without duplicates.
 
     If the start of a run is in the future, its clock was wrong, and its true start is unknown. This run counts as clean
@@ -222,7 +222,7 @@ def ordered_runs(found: Iterable[RunFlags]) -> list[RunFlags]:
     known: set[str] = set()
     latest = latest_time(time.time())
     runs = []
-    for one in sorted((one for one in found if one.when), key=lambda one: one.when):
+    for one in sorted((one for one in run_flags if one.when), key=lambda one: one.when):
         if one.measured and one.measured <= known:
             continue
         known |= one.measured
@@ -248,9 +248,9 @@ def plausible_start(began: str, clean: Clean, written: float) -> tuple[str, Clea
     return (latest, {}) if began > latest else (began, clean)
 
 
-def read_runs(found: Iterable[RunFlags], clean_runs: int, notes: Sequence[Note] = ()) -> Ledger:
+def read_runs(run_flags: Iterable[RunFlags], clean_runs: int, notes: Sequence[Note] = ()) -> Ledger:
     """The states of all components and slots after all runs."""
-    runs = ordered_runs(found)
+    runs = ordered_runs(run_flags)
     names = ComponentNames((run.when, sighting) for run in runs for sighting in run.seen.values())
     ledger = Ledger()
     pairs: dict[int, Pair] = {}  # by identity of the sighting, because many runs share their sightings
@@ -285,31 +285,31 @@ def ledger_suspects(ledger: Ledger) -> Iterator[Suspect]:
             yield make_suspect(one, results[key])
 
 
-def make_suspect(one: ComponentState, result: SwapResult | None) -> Suspect:
+def make_suspect(state: ComponentState, result: SwapResult | None) -> Suspect:
     """Makes the suspect for a flagged component or slot. result: the result of a swap; None without a swap."""
-    part, place = one.pair
-    oldest, newest = one.oldest, one.newest
+    part, place = state.pair
+    oldest, newest = state.oldest, state.newest
     assert oldest is not None and newest is not None
     return Suspect(
-        one.last.node,
-        one.last.label,
+        state.last.node,
+        state.last.label,
         oldest.since,
         newest.reason,
-        one.scopes[0][1],
-        one.flagged,
-        one.seen,
-        f"{one.last.kind} {part}" if part.word else "",
+        state.scopes[0][1],
+        state.flagged,
+        state.seen,
+        f"{state.last.kind} {part}" if part.word else "",
         slot_name(place),
-        swap_sentence(result, one.last.kind) if result else "",
-        one.last.kind,
-        tuple(scope for scope, _ in one.scopes),
+        swap_sentence(result, state.last.kind) if result else "",
+        state.last.kind,
+        tuple(scope for scope, _ in state.scopes),
         newest.driver,
-        one.last.driver,
-        one.found,
+        state.last.driver,
+        state.found,
     )
 
 
-def swap_result(ledger: Ledger, one: ComponentState) -> SwapResult | None:
+def swap_result(ledger: Ledger, state: ComponentState) -> SwapResult | None:
     """The result of a swap for a flagged component or slot; None if no swap followed its first flag."""
-    oldest = one.oldest
+    oldest = state.oldest
     return attribute(ledger.evidence, oldest.first, oldest.since) if oldest else None

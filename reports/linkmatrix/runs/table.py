@@ -91,11 +91,11 @@ def test_cells(tests: Iterable[Test], parts: bool = False) -> pandas.DataFrame:
     return pandas.concat(found, ignore_index=True) if found else pandas.DataFrame(columns=[*FACTS, *CELL])
 
 
-def judged_table(one: Judged, verdict: MatrixVerdict) -> pandas.DataFrame:
+def judged_table(judged_test: Judged, verdict: MatrixVerdict) -> pandas.DataFrame:
     """One row per cell of a matrix in memory, with reference and verdict. Missing cells are the last rows."""
     judged, matrix = verdict.whole, verdict.matrix
     assert judged is not None
-    facts = shared_columns(one.test, matrix)
+    facts = shared_columns(judged_test.test, matrix)
     frame = matrix_table(facts, matrix)
     at = np.nonzero(judged.codes >= 0)
     class_codes, classes = judged.expected.class_codes(matrix, judged.block)
@@ -108,7 +108,7 @@ def judged_table(one: Judged, verdict: MatrixVerdict) -> pandas.DataFrame:
     for column, name in (("reference", "value"), ("lower", "lower"), ("upper", "upper")):
         frame[column] = [getattr(reference, name, None) for reference in references]
     codes = judged.codes[at]
-    frame["verdict"] = np.array([WORDS[one] for one in sorted(WORDS)], dtype=object)[codes]
+    frame["verdict"] = np.array([WORDS[judged_test] for judged_test in sorted(WORDS)], dtype=object)[codes]
     frame["reason"] = ""
     worse = np.flatnonzero(codes != Verdict.PASS)
     frame.loc[worse, "reason"] = [judged.cell(int(at[0][row]), int(at[1][row])).reason for row in worse]

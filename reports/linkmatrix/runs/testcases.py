@@ -231,14 +231,14 @@ def verdict_files(case: Mapping[str, Any], report: Path) -> TestFiles:
     return without_record or TestFiles(reasons=tuple(troubles[:1]) or (missing,), folders=folders)
 
 
-def refuse_other(found: "StoredVerdict", case: Mapping[str, Any], place: Path) -> None:
+def refuse_other(stored_verdict: "StoredVerdict", case: Mapping[str, Any], place: Path) -> None:
     """Raises BadInput if a stored verdict belongs to another test, or claims that a measured test measures nothing.
 
     place: the file of the verdict.
     """
-    if found.test != (name := display_name(case)):
-        raise BadInput(f"{place} is the verdict of {found.test}: measure again")
-    if not found.check.measures and (case.get("testcase") or "testcase=" in name):
+    if stored_verdict.test != (name := display_name(case)):
+        raise BadInput(f"{place} is the verdict of {stored_verdict.test}: measure again")
+    if not stored_verdict.check.measures and (case.get("testcase") or "testcase=" in name):
         raise BadInput(f"{place} is the verdict of a test without a record, but {name} has one: measure again")
 
 

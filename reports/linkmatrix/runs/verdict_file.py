@@ -80,24 +80,26 @@ def sha256(content: bytes) -> str:
 
 
 def verdict_content(
-    subject: JudgedTest, found: TestVerdict, check: CheckFacts, references: References
+    subject: JudgedTest, test_verdict: TestVerdict, check: CheckFacts, references: References
 ) -> dict[str, Any]:
     """The content of verdict.json.
 
     references: all references. Only the references for the test cases of the record are stored.
     """
     record: Mapping[str, Any] = subject.record or {"results": []}
-    entries, classes = reference_entries(record, references, found.table)
+    entries, classes = reference_entries(record, references, test_verdict.table)
     return {
         "schema": SCHEMA,
         "linkmatrix": __version__,
         "session": subject.session,
         "test": subject.test,
-        "verdict": WORDS[found.verdict],
-        "reasons": [reason_json(one) for one in found.reasons],
-        "testcases": testcase_entries(record, found.evaluation),
-        "findings": [one._asdict() for one in findings(record, found.evaluation)] if found.evaluation else [],
-        "facts": [{**one._asdict(), "verdict": WORDS[one.verdict]} for one in found.facts],
+        "verdict": WORDS[test_verdict.verdict],
+        "reasons": [reason_json(one) for one in test_verdict.reasons],
+        "testcases": testcase_entries(record, test_verdict.evaluation),
+        "findings": [one._asdict() for one in findings(record, test_verdict.evaluation)]
+        if test_verdict.evaluation
+        else [],
+        "facts": [{**one._asdict(), "verdict": WORDS[one.verdict]} for one in test_verdict.facts],
         "check": {
             "testcase": check.testcase,
             "reasons": [reason_json(one) for one in check.reasons],
@@ -106,8 +108,8 @@ def verdict_content(
         },
         "record_sha256": subject.record_sha256,
         "references": {
-            "table": found.table,
-            "known": references.has_table(found.table),
+            "table": test_verdict.table,
+            "known": references.has_table(test_verdict.table),
             "sha256": references_sha256(entries),
             "entries": entries,
             "classes": classes.texts(),

@@ -69,14 +69,14 @@ class Analysis:
         self.verdict = judging.overall(judged) if verdict is None else verdict
         self._diagnoses: dict[MatrixVerdict, Diagnosis] = {}
 
-    def diagnosis(self, one: Judged, result: Result, matrix: MatrixVerdict, include_good: bool = False) -> Diagnosis:
+    def diagnosis(self, judged: Judged, result: Result, matrix: MatrixVerdict, include_good: bool = False) -> Diagnosis:
         """The diagnosis of a matrix. Empty for PASS and WARN, unless `include_good` is true."""
         from ..locate import diagnosis
 
-        if one.matrix_verdict(matrix) <= Verdict.WARN and not include_good:
+        if judged.matrix_verdict(matrix) <= Verdict.WARN and not include_good:
             return diagnosis.Diagnosis((), (), (), False)
         if matrix not in self._diagnoses:
-            test = one.test
+            test = judged.test
             origin = Origin(test.name, test.hashcode, test.partition, test.scheduler if test.hashcode else "")
             self._diagnoses[matrix] = diagnosis.diagnose(test.record or {}, result, matrix, origin=origin)
         return self._diagnoses[matrix]
@@ -199,10 +199,10 @@ class Analysis:
         is_partial = self.verdict is Verdict.NOT_JUDGED and any(matrix.compared for _, _, matrix in self.matrices)
         return step.replace(BASELINE, words.ALL_REFERENCES) if is_partial else step
 
-    def is_failed_by_data(self, found: Iterable[ShownFinding]) -> bool:
+    def is_failed_by_data(self, findings: Iterable[ShownFinding]) -> bool:
         """Whether wrong data is the cause of the failure: no program ended for another reason."""
         results = [one.test.record["result"] if one.test.record is not None else "" for one in self.judged]
-        return set(results) <= {"PASS", "FAIL"} and any(one.topic in WRONG_BITS for one in found)
+        return set(results) <= {"PASS", "FAIL"} and any(one.topic in WRONG_BITS for one in findings)
 
     @property
     def next_step(self) -> list[str]:

@@ -73,36 +73,36 @@ def column_order(column: tuple[tuple[str, ...], Any]) -> tuple[Any, ...]:
     return memory != "host", int(number) if number.isdigit() else 0, ranks, rest
 
 
-def add_columns(sweep: Sweep, found: dict[str, Table]) -> None:
+def add_columns(sweep: Sweep, tables: dict[str, Table]) -> None:
     """Adds a column per link class of a sweep to the tables. found: {title: table}."""
     first = sweep.sizes[0][0]
     title = f"{QUANTITIES[first['metric']]} ({words.UNITS[sweep.unit]})"
     several = len(sweep.column_groups) > 1
     known = bands((result["size_bytes"], matrix) for result, matrix in sweep.sizes)
     for name in sweep.column_groups or [""]:
-        head = unique_head((*heads(sweep.one, first), name if several else ""), found, title)
+        head = unique_head((*heads(sweep.one, first), name if several else ""), tables, title)
         values = {result["size_bytes"]: value_of(sweep.one, result, matrix, name) for result, matrix in sweep.sizes}
-        table = found.setdefault(title, Table(title, {}))
+        table = tables.setdefault(title, Table(title, {}))
         table.columns[head] = values
         if name in known:
             table.bands[head] = known[name]
     rates = {result["size_bytes"]: rate_of(result) for result, _ in sweep.sizes if RATE in result["parts"]}
     if rates:
         title = f"message rate ({words.UNITS[MESSAGE_RATE]})"
-        head = unique_head((*heads(sweep.one, first), ""), found, title)
-        found.setdefault(title, Table(title, {})).columns[head] = rates
+        head = unique_head((*heads(sweep.one, first), ""), tables, title)
+        tables.setdefault(title, Table(title, {})).columns[head] = rates
 
 
-def unique_head(head: tuple[str, ...], found: dict[str, Table], title: str) -> tuple[str, ...]:
+def unique_head(head: tuple[str, ...], tables: dict[str, Table], title: str) -> tuple[str, ...]:
     """The heading of a new column. If another column of the table has the same heading, a number is added."""
-    taken = found[title].columns if title in found else {}
+    taken = tables[title].columns if title in tables else {}
     numbered = (head if number == 1 else (*head[:-1], f"{head[-1]} ({number})".strip()) for number in range(1, 10**6))
     return next(one for one in numbered if one not in taken)
 
 
-def value_of(one: Judged, result: Result, matrix: MatrixVerdict, name: str) -> Value:
+def value_of(judged: Judged, result: Result, matrix: MatrixVerdict, name: str) -> Value:
     """The median of a link class for one size. If no cell has a value: the statuses of the cells."""
-    verdict, summary = one.matrix_verdict(matrix), matrix.matrix.classes.get(name)
+    verdict, summary = judged.matrix_verdict(matrix), matrix.matrix.classes.get(name)
     if summary is None:
         statuses = grids.distinct_values(result["status"]) - {"ok", "not-applicable"}
         return Value(" ".join(sorted(statuses)) or "-", verdict)

@@ -160,11 +160,11 @@ def node_rows(judged: Iterable[Judged]) -> list[tuple[str, ...]]:
     return found
 
 
-def described(one: components.Sighting) -> str:
+def described(sighting: components.Sighting) -> str:
     """A device as text: "gpu0 serial 1650 in slot 3". "" if serial number and slot are unknown."""
-    number = f" serial {one.serial}" if one.serial else f" {one.uuid}" if one.uuid else ""
-    place = f" in slot {one.slot}" if one.slot else f" at {one.pci}" if one.pci else ""
-    return f"{one.label}{number}{place}" if number or place else ""
+    number = f" serial {sighting.serial}" if sighting.serial else f" {sighting.uuid}" if sighting.uuid else ""
+    place = f" in slot {sighting.slot}" if sighting.slot else f" at {sighting.pci}" if sighting.pci else ""
+    return f"{sighting.label}{number}{place}" if number or place else ""
 
 
 def distinct(texts: Iterable[str], separator: str = "; ") -> str:

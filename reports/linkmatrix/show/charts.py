@@ -184,10 +184,10 @@ def line_style(number: int) -> tuple[str, str]:
     return COLOURS[number % len(COLOURS)], MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]
 
 
-def draw_band(axes: Axes, found: Sequence[tuple[int, Band]], colour: str, label: str) -> None:
+def draw_band(axes: Axes, bands: Sequence[tuple[int, Band]], colour: str, label: str) -> None:
     """Draws the references of a line as a dashed line in the same colour, and the tolerances as a grey band."""
-    places = [place for place, _ in found]
-    low, value, high = zip(*(band for _, band in found), strict=True)
+    places = [place for place, _ in bands]
+    low, value, high = zip(*(band for _, band in bands), strict=True)
     if len(places) == 1:
         axes.vlines(places, low, high, color=GREY, alpha=2 * ALPHA, linewidth=LINE_WIDTH, zorder=1, label=label or None)
         return

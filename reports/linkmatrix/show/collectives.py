@@ -167,18 +167,18 @@ def cells_of(result: Result, matrix: MatrixVerdict, name: str) -> list[Cell]:
     return [*found, Cell(text, verdict, reason=reason)]
 
 
-def groups(one: Judged) -> list[Collective | tuple[Result, MatrixVerdict]]:
+def groups(judged: Judged) -> list[Collective | tuple[Result, MatrixVerdict]]:
     """One item per matrix or collective of a test. A collective is at the position of its first size."""
     collectives: dict[str, list[tuple[Result, MatrixVerdict]]] = {}
-    for result, matrix in one.matrices:
+    for result, matrix in judged.matrices:
         if is_collective(result):
             collectives.setdefault(result["testcase"], []).append((result, matrix))
     found: list[Collective | tuple[Result, MatrixVerdict]] = []
-    for result, matrix in one.matrices:
+    for result, matrix in judged.matrices:
         if not is_collective(result):
             found.append((result, matrix))
         elif (sizes := collectives[result["testcase"]])[0][0] is result:
-            found.append(Collective(one, tuple(sorted(sizes, key=lambda size: size[0]["size_bytes"] or 0))))
+            found.append(Collective(judged, tuple(sorted(sizes, key=lambda size: size[0]["size_bytes"] or 0))))
     return found
 
 
@@ -203,19 +203,19 @@ class Sweep(Collective):
         return f"{self.sizes[0][0]['quantity']} ({words.UNITS[self.unit]}), {self.size_range()}"
 
 
-def groups_by_size(one: Judged) -> list[Collective | tuple[Result, MatrixVerdict]]:
+def groups_by_size(judged: Judged) -> list[Collective | tuple[Result, MatrixVerdict]]:
     """The items of `groups`. All sizes of a sweep of messages are merged into one item."""
     found: list[Collective | tuple[Result, MatrixVerdict]] = []
     swept: dict[tuple[str, ...], list[tuple[Result, MatrixVerdict]]] = {}
-    for shown in groups(one):
+    for shown in groups(judged):
         if not isinstance(shown, Collective) and is_message(*shown):
             swept.setdefault(sweep_key(shown[0]), []).append(shown)
-    for shown in groups(one):
+    for shown in groups(judged):
         several = [] if isinstance(shown, Collective) else swept.get(sweep_key(shown[0]), [])
         if len({result["size_bytes"] for result, _ in several}) < MIN_SIZES:
             found.append(shown)
         elif shown[0] is several[0][0]:
-            found.append(Sweep(one, tuple(sorted(several, key=lambda size: size[0]["size_bytes"]))))
+            found.append(Sweep(judged, tuple(sorted(several, key=lambda size: size[0]["size_bytes"]))))
     return found
 
 
@@ -231,23 +231,23 @@ def sweep_key(result: Result) -> tuple[str, ...]:
     return tuple(map(str, key))
 
 
-def heads(one: Judged, result: Result) -> tuple[str, ...]:
+def heads(judged: Judged, result: Result) -> tuple[str, ...]:
     """The heading of a column of messages: (pairs, memory, transport)."""
-    pairs = result.get("pairs") or pairs_per_cell(one, result)
+    pairs = result.get("pairs") or pairs_per_cell(judged, result)
     ranks = units.counted(pairs, "pair") if pairs else "ranks"
     from ..references.keys import device_route
 
-    record = one.test.record or {}
-    transport = device_route(record, result, one.test.variant)
+    record = judged.test.record or {}
+    transport = device_route(record, result, judged.test.variant)
     put = " put" if "_put_" in result["testcase"] else ""
     return f"{ranks}{put}", result["memory"], transport
 
 
-def pairs_per_cell(one: Judged, result: Result) -> int:
+def pairs_per_cell(judged: Judged, result: Result) -> int:
     """The number of pairs of ranks per cell of a matrix of nodes; 0 for a matrix of ranks."""
     if match := OF_OSU.fullmatch(result["testcase"]):
         return int(match["pairs"] or 1)
-    record = one.test.record
+    record = judged.test.record
     if record is None or not result["testcase"].startswith("node_"):
         return 0
     nodes = [device["node"] for device in record["devices"]]

@@ -116,75 +116,93 @@ def sweep_findings(judged: list[Judged], verdict: Verdict) -> Iterator[ShownFind
         yield from_finding(verdict, one)
 
 
-def from_finding(verdict: Verdict, one: findings.Finding) -> ShownFinding:
+def from_finding(verdict: Verdict, finding: findings.Finding) -> ShownFinding:
     """Converts a finding of `judge.findings`, which needs no reference. verdict: the verdict of the test or run."""
-    testcases = (one.testcase,) if one.testcase else ()
+    testcases = (finding.testcase,) if finding.testcase else ()
     verdict = min(verdict, Verdict.NOT_JUDGED)  # a finding without references is no FAIL
-    return ShownFinding(verdict, one.kind, one.evidence, one.component, testcases, (one.confidence,), weight=one.weight)
-
-
-def merge(known: ShownFinding, one: ShownFinding) -> ShownFinding:
-    """Merges two findings about a component. known: the more urgent finding, whose text is kept."""
-    return replace(
-        known, testcases=tuple(dict.fromkeys([*known.testcases, *one.testcases])), stage=max(known.stage, one.stage)
+    return ShownFinding(
+        verdict,
+        finding.kind,
+        finding.evidence,
+        finding.component,
+        testcases,
+        (finding.confidence,),
+        weight=finding.weight,
     )
 
 
-def with_location(one: ShownFinding, test: Judged, places: words.Places) -> ShownFinding:
+def merge(known: ShownFinding, finding: ShownFinding) -> ShownFinding:
+    """Merges two findings about a component. known: the more urgent finding, whose text is kept."""
+    return replace(
+        known,
+        testcases=tuple(dict.fromkeys([*known.testcases, *finding.testcases])),
+        stage=max(known.stage, finding.stage),
+    )
+
+
+def with_location(finding: ShownFinding, test: Judged, places: words.Places) -> ShownFinding:
     """Adds the partition and the node to a finding. Sets `simulated`.
 
     The partition is added only if the run has several partitions. The node is added only if the run has several nodes.
     """
     place, node = places.name(test), places.node(test)
-    text = f"{place}: {one.text}" if place else one.text
-    component = f"{one.component} of {node}" if one.component and node else one.component
-    return replace(one, text=text, component=component, simulated=bool(simulated_fault(test.test.record or {})))
+    text = f"{place}: {finding.text}" if place else finding.text
+    component = f"{finding.component} of {node}" if finding.component and node else finding.component
+    return replace(finding, text=text, component=component, simulated=bool(simulated_fault(test.test.record or {})))
 
 
-def with_testcases(one: ShownFinding) -> ShownFinding:
+def with_testcases(finding: ShownFinding) -> ShownFinding:
     """Adds the first test case and the number of other test cases to the text of a finding."""
-    if not one.testcases:
-        return one
-    others = f" (also in {units.counted(len(one.testcases) - 1, 'other test case')})" if len(one.testcases) > 1 else ""
-    return replace(one, text=f"{one.testcases[0]}: {one.text}{others}")
+    if not finding.testcases:
+        return finding
+    others = (
+        f" (also in {units.counted(len(finding.testcases) - 1, 'other test case')})"
+        if len(finding.testcases) > 1
+        else ""
+    )
+    return replace(finding, text=f"{finding.testcases[0]}: {finding.text}{others}")
 
 
-def test_findings(one: Judged, diagnose: Diagnose) -> Iterator[ShownFinding]:
+def test_findings(judged: Judged, diagnose: Diagnose) -> Iterator[ShownFinding]:
     """Yields the findings of a test: the check's reasons, the facts of the record, then the matrices."""
-    topic = "not run" if one.test.unmeasured else PHASE_TOPICS.get(one.test.phase, "program")
-    if one.test.out_of_service:
+    topic = "not run" if judged.test.unmeasured else PHASE_TOPICS.get(judged.test.phase, "program")
+    if judged.test.out_of_service:
         topic = "noted"
-    elif one.test.result in ("skip", "fail_deps") and not one.test.unmeasured:  # no program ran
-        topic = "skipped" if words.has_nothing_to_do(one) else "noted"
-    topic = "aborted" if one.test.result == "abort" else topic
-    topic = "binding" if any(SHARED_CORES in line for line in one.reasons) else topic
-    topic = "noted" if one.verdict is Verdict.DISTURBED else topic  # the program ended because of another process
-    for line in () if one.reports_state_only else one.reasons:
+    elif judged.test.result in ("skip", "fail_deps") and not judged.test.unmeasured:  # no program ran
+        topic = "skipped" if words.has_nothing_to_do(judged) else "noted"
+    topic = "aborted" if judged.test.result == "abort" else topic
+    topic = "binding" if any(SHARED_CORES in line for line in judged.reasons) else topic
+    topic = "noted" if judged.verdict is Verdict.DISTURBED else topic  # the program ended because of another process
+    for line in () if judged.reports_state_only else judged.reasons:
         line_topic = "options" if REFUSED_OPTIONS in line else "busy" if BUSY in line else topic
-        yield ShownFinding(one.verdict, line_topic, line, testcases=(one.test.name,))
-    yield from fact_findings(one, None, one.test.name)
-    if one.test.record is not None and one.evaluation is not None:
-        yield from (from_finding(one.verdict, other) for other in findings.findings(one.test.record, one.evaluation))
-    for result, matrix in one.matrices:
+        yield ShownFinding(judged.verdict, line_topic, line, testcases=(judged.test.name,))
+    yield from fact_findings(judged, None, judged.test.name)
+    if judged.test.record is not None and judged.evaluation is not None:
+        yield from (
+            from_finding(judged.verdict, other) for other in findings.findings(judged.test.record, judged.evaluation)
+        )
+    for result, matrix in judged.matrices:
         testcase = result["testcase"]
-        found = [*fact_findings(one, result, testcase), *matrix_findings(one, result, matrix, diagnose)]
+        found = [*fact_findings(judged, result, testcase), *matrix_findings(judged, result, matrix, diagnose)]
         yield from found
-        yield from disturbance_findings(one, result, matrix)
+        yield from disturbance_findings(judged, result, matrix)
         if all(headline.topic in (*SAMPLE_TOPICS, *RULE_TOPICS.values()) for headline in found):
             yield from worst_cell_finding(result, matrix)
-        elif not one.test.record["lost"] and not any(headline.topic == "gone" for headline in found):
+        elif not judged.test.record["lost"] and not any(headline.topic == "gone" for headline in found):
             yield from missing_cell_finding(result, matrix)
 
 
-def fact_findings(one: Judged, result: Result | None, testcase: str) -> Iterator[ShownFinding]:
+def fact_findings(judged: Judged, result: Result | None, testcase: str) -> Iterator[ShownFinding]:
     """Yields the facts about `result` as findings. If `result` is None: the facts about the whole record."""
-    for fact in words.facts_of(one, result):
+    for fact in words.facts_of(judged, result):
         yield ShownFinding(fact.verdict, fact.topic or "noted", fact.sentence, fact.component, (testcase,))
 
 
-def matrix_findings(one: Judged, result: Result, matrix: MatrixVerdict, diagnose: Diagnose) -> Iterator[ShownFinding]:
+def matrix_findings(
+    judged: Judged, result: Result, matrix: MatrixVerdict, diagnose: Diagnose
+) -> Iterator[ShownFinding]:
     """Yields the findings of a matrix: wrong data first, then faulty components, then others."""
-    verdict, testcases = one.matrix_verdict(matrix), (result["testcase"],)
+    verdict, testcases = judged.matrix_verdict(matrix), (result["testcase"],)
     wrong = cells_with_rule(matrix, "corrupt") if has_status(result, "corrupt") else []
     if wrong:
         cells = ", ".join(units.first(list(map(name, wrong))))
@@ -198,7 +216,7 @@ def matrix_findings(one: Judged, result: Result, matrix: MatrixVerdict, diagnose
             )
     from ..locate.diagnosis import NEXT
 
-    found, disturbed = diagnose(one, result, matrix), matrix.disturbed_sentences()
+    found, disturbed = diagnose(judged, result, matrix), matrix.disturbed_sentences()
     for at, sentence in enumerate(found.marked_sentences):
         if at >= len(found.findings):
             if sentence not in disturbed:  # `disturbance_findings` has these
@@ -208,7 +226,7 @@ def matrix_findings(one: Judged, result: Result, matrix: MatrixVerdict, diagnose
         evidence = [line for line in lines if not line.startswith(NEXT)]
         evidence[1:1] = [confirmed] if (confirmed := confirmation(result)) else []  # after "evidence for"
         command = next((line.removeprefix(NEXT) for line in lines if line.startswith(NEXT)), "")
-        topic, component = finding_topic(finding, one, result), found.components[at]
+        topic, component = finding_topic(finding, judged, result), found.components[at]
         yield ShownFinding(
             found.verdicts[at],
             topic,
@@ -226,12 +244,12 @@ def matrix_findings(one: Judged, result: Result, matrix: MatrixVerdict, diagnose
         yield from worst_cell_finding(result, matrix)
 
 
-def disturbance_findings(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[ShownFinding]:
+def disturbance_findings(judged: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[ShownFinding]:
     """Yields a finding per process that disturbed a test case. Yields nothing for a test case with PASS or WARN."""
-    verdict, testcases = one.matrix_verdict(matrix), (result["testcase"],)
+    verdict, testcases = judged.matrix_verdict(matrix), (result["testcase"],)
     if verdict < Verdict.NOT_JUDGED:
         return
-    marked, named = disturbed_cells(matrix), list(disturbances(one.test.record or {}, result))
+    marked, named = disturbed_cells(matrix), list(disturbances(judged.test.record or {}, result))
     verdict = Verdict.DISTURBED if marked else min(verdict, Verdict.NOT_JUDGED)
     for _, (process, *_), sentence in named:
         evidence = tuple(cell.reason.removesuffix(f": {sentence}") for cell in marked[:1])
@@ -256,7 +274,7 @@ def is_reproduced_alone(result: Result, component: str) -> bool:
     return bool(of_component if is_endpoint else reproduced)
 
 
-def finding_topic(finding: Finding, one: Judged, result: Result) -> str:
+def finding_topic(finding: Finding, judged: Judged, result: Result) -> str:
     """The topic of a finding."""
     if finding.unconfirmed:
         return "once"
@@ -264,7 +282,7 @@ def finding_topic(finding: Finding, one: Judged, result: Result) -> str:
         return "gone"
     if finding.node_cause:
         return "settings"
-    is_between_ranks = result["memory"] != "device" and (one.test.record or {}).get("backend") in ("mpi", "host")
+    is_between_ranks = result["memory"] != "device" and (judged.test.record or {}).get("backend") in ("mpi", "host")
     return KIND_TOPICS[finding.kind.removesuffix("_egress").removesuffix("_ingress")][is_between_ranks]
 
 

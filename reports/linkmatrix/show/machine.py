@@ -241,14 +241,14 @@ def merged_marks(analysis: Analysis, tests: Iterable[Judged]) -> list[Mark]:
     return sorted(found.values(), key=lambda mark: -mark.verdict)
 
 
-def test_marks(analysis: Analysis, one: Judged) -> Iterator[Mark]:
+def test_marks(analysis: Analysis, judged: Judged) -> Iterator[Mark]:
     """Yields the marks of a test: components of findings, disturbed components, and unexplained cells."""
-    record = one.test.record or {}
-    for result, matrix in one.matrices:
+    record = judged.test.record or {}
+    for result, matrix in judged.matrices:
         testcases = (result["testcase"],)
         if matrix.counts[Verdict.DISTURBED]:
             yield from disturbance_marks(record, result)
-        found = analysis.diagnosis(one, result, matrix)
+        found = analysis.diagnosis(judged, result, matrix)
         for finding, component, verdict in zip(found.findings, found.components, found.verdicts, strict=True):
             word = "no value" if finding.missing else DIRECTIONS.get(finding.kind.rpartition("_")[2], "slow")
             yield Mark(verdict, tuple(finding_parts(finding, component, record, matrix)), component, word, testcases)
@@ -267,13 +267,13 @@ def disturbance_marks(record: Record, result: Record) -> Iterator[Mark]:
         yield Mark(Verdict.DISTURBED, ((kind, part),), component, "other process", (result["testcase"],))
 
 
-def marked_cells(found: Sequence[Finding], matrix: MatrixVerdict) -> dict[Pair, str]:
+def marked_cells(findings: Sequence[Finding], matrix: MatrixVerdict) -> dict[Pair, str]:
     """{cell: word of its mark}, for cells with wrong data, above the limit of their path, or without a value."""
     cells = {pair: "wrong data" for pair in cells_with_rule(matrix, "corrupt")[:MAX_CELLS]}
     cells |= {pair: "too fast" for pair in cells_with_rule(matrix, "impossible")[:1]}
-    if not any(finding.missing for finding in found):
+    if not any(finding.missing for finding in findings):
         cells |= {pair: "no value" for pair in cells_with_rule(matrix, "not measured", last="not-run")[:1]}
-    if all(finding.within_tolerance for finding in found):
+    if all(finding.within_tolerance for finding in findings):
         failed = [pair for pair, cell in matrix.worst_cells(1)[0] if cell.verdict is Verdict.FAIL or cell.value is None]
         cells |= {pair: "off" if matrix.cells[pair].value is not None else "no value" for pair in failed} | cells
     return cells

@@ -104,9 +104,9 @@ def data_state(result: Result) -> str:
     return {True: "data verified", False: "data not all verified", None: "data not verified"}[result["verified"]]
 
 
-def class_lines(one: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
+def class_lines(judged: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
     """A line per link class: minimum, median, maximum, % of the typical value, and % of the limit."""
-    unit, known = matrix.matrix.unit, findings.class_shares(one.test.record or {}, result, matrix)
+    unit, known = matrix.matrix.unit, findings.class_shares(judged.test.record or {}, result, matrix)
     return [
         ", ".join([summary_line(name, summary, unit), *([str(known[name])] if name in known else [])])
         for name, summary in matrix.matrix.classes.items()
@@ -190,27 +190,27 @@ def marked_cells(matrix: MatrixVerdict, most: int = MAX_CELLS) -> list[str]:
     return lines + ([f"and {count - most} more"] if count > most else [])
 
 
-def finding_lines(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
+def finding_lines(analysis: Analysis, judged: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
     """The lines about a matrix: findings, endpoints of the worst cells, and remeasured cells."""
     return [
-        *finding_sentences(analysis, one, result, matrix),
-        *endpoint_lines(one, matrix),
+        *finding_sentences(analysis, judged, result, matrix),
+        *endpoint_lines(judged, matrix),
         *remeasured_lines(result),
     ]
 
 
-def finding_sentences(analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
+def finding_sentences(analysis: Analysis, judged: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
     """The sentences of the diagnosis, except sentences about disturbances. Lines of cells describe disturbances."""
     disturbed = matrix.disturbed_sentences()
-    return [text for text in analysis.diagnosis(one, result, matrix).marked_sentences if text not in disturbed]
+    return [text for text in analysis.diagnosis(judged, result, matrix).marked_sentences if text not in disturbed]
 
 
-def endpoint_lines(one: Judged, matrix: MatrixVerdict) -> list[str]:
+def endpoint_lines(judged: Judged, matrix: MatrixVerdict) -> list[str]:
     """A line per endpoint of the worst cells, with its component and its slot. Host memory has no line.
 
     Example: "gpu3: uuid GPU-…, serial 1654…; in node n7, module 4, pci 0000:1b:00.0".
     """
-    record = one.test.record or {}
+    record = judged.test.record or {}
     devices = {device["label"]: device for device in record.get("devices", [])}
     serials = {node["name"]: node["serial"] for node in record.get("nodes", [])}
     labels = dict.fromkeys(label for pair, _ in matrix.worst_cells(MAX_CELLS)[0] for label in pair)

@@ -68,7 +68,7 @@ FORMATS = {
 }
 
 
-def lines(form: str, which: str, found: NodeClasses, sentences: Sequence[str], clean_runs: int) -> Iterator[str]:
+def lines(form: str, which: str, node_classes: NodeClasses, sentences: Sequence[str], clean_runs: int) -> Iterator[str]:
     """Yields the lines of a list.
 
     form: a key of FORMATS.
@@ -79,13 +79,13 @@ def lines(form: str, which: str, found: NodeClasses, sentences: Sequence[str], c
     condition = f"{clean_runs} clean runs of the same test case, link class and path"
     yield f"# a flag stays until {condition}; nothing was changed on the cluster"
     yield from (f"# {clean(one)}" for one in sentences)
-    wanted = found.good if which == GOOD else list(found.flagged)
+    wanted = node_classes.good if which == GOOD else list(node_classes.flagged)
     names = sorted(name for name in wanted if NODE.fullmatch(name))
     others = sorted(set(wanted) - set(names))
     by_hand = "add the node yourself" if which == GOOD else "exclude the node yourself"
     yield from (f"# {clean(name)} is not a valid node name of {scheduler.title}: {by_hand}" for name in others)
     if which == GOOD:
-        unknown = [f"{clean(name)} {why}" for name, why in found.unknown.items()]
+        unknown = [f"{clean(name)} {why}" for name, why in node_classes.unknown.items()]
         if unknown:
             yield f"# neither known good nor flagged: {', '.join(units.first(unknown, MAX_UNKNOWN))}"
         yield scheduler.only(names) if names else "# no node is known good"
@@ -97,17 +97,17 @@ def lines(form: str, which: str, found: NodeClasses, sentences: Sequence[str], c
         yield f"# no {'other ' if others else ''}node is flagged"
     else:
         yield f"# {scheduler.title} cannot exclude nodes: list the known good nodes with --nodes known-good"
-    yield from commands(scheduler, names, found)
+    yield from commands(scheduler, names, node_classes)
 
 
-def commands(scheduler: Scheduler, names: Sequence[str], found: NodeClasses) -> Iterator[str]:
+def commands(scheduler: Scheduler, names: Sequence[str], node_classes: NodeClasses) -> Iterator[str]:
     """Yields comments that contain commands for users to copy. The commands keep jobs off nodes."""
     if not names or not scheduler.status(names):
         return
     yield "# To keep jobs off these nodes, copy the commands that you want. The first command shows drained nodes:"
     yield f"#   {joined(scheduler.status(names))}"
     for name in names:
-        reason = "linkmatrix: " + printable(found.flagged[name])[:MAX_REASON]
+        reason = "linkmatrix: " + printable(node_classes.flagged[name])[:MAX_REASON]
         yield f"#   {joined(scheduler.drain(name, reason))}"
     yield from (f"#   {joined(scheduler.resume(name))}   # when it is repaired" for name in names)
 

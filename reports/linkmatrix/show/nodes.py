@@ -90,9 +90,9 @@ def entries(judged: list[Judged]) -> list[Entry]:
     return sorted(found, key=lambda one: (one.verdict, one.node not in with_value, one.worse or 0.0), reverse=True)
 
 
-def key_of(one: Judged, result: Result, matrix: MatrixVerdict) -> Key:
+def key_of(judged: Judged, result: Result, matrix: MatrixVerdict) -> Key:
     """The key of a matrix. Matrices with the same key can be compared."""
-    backend = one.test.record["backend"] if one.test.record else ""
+    backend = judged.test.record["backend"] if judged.test.record else ""
     return backend, result["testcase"], result["size_bytes"], matrix.matrix.variant, matrix.matrix.unit
 
 
@@ -125,21 +125,21 @@ def worst_cells(measured: list[Measured]) -> dict[int, dict[str, Any]]:
     return first.set_index("at")[["source", "destination", "value", "worse"]].to_dict("index")
 
 
-def entry_of(node: str, key: Key, one: Judged, matrix: MatrixVerdict, worst: dict[str, Any] | None) -> Entry:
+def entry_of(node: str, key: Key, judged: Judged, matrix: MatrixVerdict, worst: dict[str, Any] | None) -> Entry:
     """The entry of a matrix of a node. worst: an item of `worst_cells`; None without a value."""
-    entry = Entry(node=node, name=key[1] + key[3], verdict=one.matrix_verdict(matrix), unit=matrix.matrix.unit)
+    entry = Entry(node=node, name=key[1] + key[3], verdict=judged.matrix_verdict(matrix), unit=matrix.matrix.unit)
     if worst is None:
-        return replace(entry, reason="; ".join(one.reasons))
+        return replace(entry, reason="; ".join(judged.reasons))
     worse = worst["worse"]
     pair = (worst["source"], worst["destination"])
     return replace(entry, pair=pair, value=worst["value"], worse=worse if worse == worse else None)
 
 
-def by_node(found: list[Entry]) -> tuple[list[str], list[tuple[str, list[Entry | None]]]]:
+def by_node(entries: list[Entry]) -> tuple[list[str], list[tuple[str, list[Entry | None]]]]:
     """(test cases, [(node, its entries in the order of the test cases)]). The worst node comes first."""
-    names = sorted({entry.name for entry in found})
-    nodes = list(dict.fromkeys(entry.node for entry in found))
-    first = {(entry.node, entry.name): entry for entry in reversed(found)}
+    names = sorted({entry.name for entry in entries})
+    nodes = list(dict.fromkeys(entry.node for entry in entries))
+    first = {(entry.node, entry.name): entry for entry in reversed(entries)}
     return names, [(node, [first.get((node, name)) for name in names]) for node in nodes]
 
 

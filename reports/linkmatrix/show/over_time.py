@@ -129,9 +129,9 @@ NO_SERIAL = "its records have no serial number, so it is tracked by its UUID: a 
 UNNAMED = "records do not identify the component, so a swap is not detected"
 
 
-def part_history(found: Iterable[RunFlags], text: str, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:
+def part_history(run_flags: Iterable[RunFlags], text: str, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:
     """Lines about a component; [] if no run contains the component. text: its serial number or UUID."""
-    every = list(found)
+    every = list(run_flags)
     ledger = read_runs(every, clean_runs, notes)
     wanted = [one for run in every for one in run.seen.values() if is_component(one, text)]
     keys = [key for key, one in ledger.kept.items() if isinstance(key, Component) and is_component(one.last, text)]
@@ -141,9 +141,9 @@ def part_history(found: Iterable[RunFlags], text: str, clean_runs: int, notes: S
     ]
 
 
-def slot_history(found: Iterable[RunFlags], wanted: Slot, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:
+def slot_history(run_flags: Iterable[RunFlags], wanted: Slot, clean_runs: int, notes: Sequence[Note] = ()) -> list[str]:
     """Lines about the slots that match `wanted`; [] if no run contains a matching slot."""
-    ledger = read_runs(found, clean_runs, notes)
+    ledger = read_runs(run_flags, clean_runs, notes)
     places = [key for key in ledger.kept if not isinstance(key, Component) and matches_slot(key, wanted)]
     return [
         line
@@ -173,15 +173,15 @@ def part_lines(ledger: Ledger, key: Key, notes: Sequence[Note], by_place: bool) 
         yield f"  {swap_sentence(result, one.last.kind)}"
 
 
-def part_headline(ledger: Ledger, key: Key, one: ComponentState) -> str:
+def part_headline(ledger: Ledger, key: Key, state: ComponentState) -> str:
     """The heading of a component or slot: name, number of runs, and whether a swap can be detected."""
-    runs = f"{units.counted(one.seen, 'run')}, flagged in {one.flagged}"
+    runs = f"{units.counted(state.seen, 'run')}, flagged in {state.flagged}"
     if not isinstance(key, Component):
-        unnamed = "" if one.pair[0].word or one.last.label == one.last.node else f"; {UNNAMED}"
+        unnamed = "" if state.pair[0].word or state.last.label == state.last.node else f"; {UNNAMED}"
         return f"{slot_name(key)}: {runs}{unnamed}"
-    remarks = {"serial": "", "UUID": f"; {NO_SERIAL}" if one.last.kind == "GPU" else ""}
-    uuid = f" (UUID {one.last.uuid})" if key.word == "serial" and one.last.uuid else ""
-    return f"{one.last.kind} {key}{uuid}: {runs}{remarks.get(key.word, '')}"
+    remarks = {"serial": "", "UUID": f"; {NO_SERIAL}" if state.last.kind == "GPU" else ""}
+    uuid = f" (UUID {state.last.uuid})" if key.word == "serial" and state.last.uuid else ""
+    return f"{state.last.kind} {key}{uuid}: {runs}{remarks.get(key.word, '')}"
 
 
 def stay_line(ledger: Ledger, pair: Pair, by_place: bool) -> str:

@@ -162,10 +162,10 @@ def problems(analysis: Analysis) -> list[dict[str, Any]]:
     return shown
 
 
-def section_title(one: Judged, result: Result, several_nodes: bool) -> str:
+def section_title(judged: Judged, result: Result, several_nodes: bool) -> str:
     """The title of a matrix: "n17: device_local_copy, 1 MiB". A single node and a single size are left out."""
-    node = words.node_of(one) if several_nodes else ""
-    several = sum(other["testcase"] == result["testcase"] for other, _ in one.matrices) > 1
+    node = words.node_of(judged) if several_nodes else ""
+    several = sum(other["testcase"] == result["testcase"] for other, _ in judged.matrices) > 1
     size = f", {units.size(result['size_bytes'])}" if several else ""
     return (f"{node}: " if node else "") + result["testcase"] + size
 
@@ -242,17 +242,22 @@ def overview(judged: list[Judged], sections: Sequence[Section], with_nodes: bool
     return sorted(rows, key=lambda row: (-severity[row["word"]], not row.get("lacks", True)))
 
 
-def collective_rows(anchor: str, one: Collective) -> list[dict[str, Any]]:
+def collective_rows(anchor: str, collective: Collective) -> list[dict[str, Any]]:
     """The rows of a collective: one per group of columns. A row has no median, because a row covers several sizes."""
-    result = one.sizes[0][0]
-    states = dict.fromkeys(matrix_text.data_state(result).removeprefix("data ") for result, _ in one.sizes)
+    result = collective.sizes[0][0]
+    states = dict.fromkeys(matrix_text.data_state(result).removeprefix("data ") for result, _ in collective.sizes)
     verified = " or ".join(states)
-    common = {**marks(one.verdict), "name": one.name, "anchor": anchor, "unit": words.UNITS[one.unit]}
-    common |= {"quantity": f"{result['quantity']}, {one.size_range()}", "median": "–", "verified": verified}
-    common["lacks"] = any(lacks_more(matrix) for _, matrix in one.sizes)
+    common = {
+        **marks(collective.verdict),
+        "name": collective.name,
+        "anchor": anchor,
+        "unit": words.UNITS[collective.unit],
+    }
+    common |= {"quantity": f"{result['quantity']}, {collective.size_range()}", "median": "–", "verified": verified}
+    common["lacks"] = any(lacks_more(matrix) for _, matrix in collective.sizes)
     return [
         {**common, "link_class": name, "low": ends[0] if ends else "–", "high": ends[-1] if ends else "–"}
-        for name, ends in one.extremes().items()
+        for name, ends in collective.extremes().items()
     ]
 
 
@@ -285,7 +290,7 @@ def machines(analysis: Analysis) -> list[dict[str, Any]]:
     return found
 
 
-def facts(one: Judged, record: dict[str, Any]) -> list[tuple[str, str]]:
+def facts(judged: Judged, record: dict[str, Any]) -> list[tuple[str, str]]:
     """[(name, value)] of the facts of a record."""
     host = record["host"]
     holders = (*record["results"], *([record["soak"]] if "soak" in record else []))
@@ -295,20 +300,22 @@ def facts(one: Judged, record: dict[str, Any]) -> list[tuple[str, str]]:
         ("measured", words.measured(record)),
         ("back end", BACKENDS.get(record["backend"], record["backend"])),
         ("host", f"{host['name']}: {host['cpu']}, {cores}{of_rank}, {numa}"),
-        ("partition", one.test.partition),
+        ("partition", judged.test.partition),
         ("program", f"{record['program']} {record['version']}"),
         *sorted(record["software"].items()),
         ("started", words.started(record)),
-        ("references", one.reference or "none named by the partition"),
+        ("references", judged.reference or "none named by the partition"),
         ("errors counted", "; ".join(error_sentences(record))),
         (
             "typical values",
-            "; ".join(f"{source}: {', '.join(values)}" for source, values in matrix_text.typical_lines([one]).items()),
+            "; ".join(
+                f"{source}: {', '.join(values)}" for source, values in matrix_text.typical_lines([judged]).items()
+            ),
         ),
         ("signs of congestion", "; ".join(congestion_signs(record))),
         (
             "other processes",
-            "; ".join(dict.fromkeys(one for holder in holders for one in disturbance_sentences(holder))),
+            "; ".join(dict.fromkeys(judged for holder in holders for judged in disturbance_sentences(holder))),
         ),
         ("ignored processes", words.ignored_line([record]).partition(": ")[2]),
         ("notes", "; ".join(record["notes"])),

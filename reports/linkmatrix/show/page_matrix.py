@@ -59,7 +59,7 @@ def fits(result: Result, matrix: MatrixVerdict) -> bool:
 def shown_matrix(
     analysis: Analysis,
     anchor: str,
-    one: Judged,
+    judged: Judged,
     result: Result,
     matrix: MatrixVerdict,
     picture: Picture,
@@ -71,17 +71,17 @@ def shown_matrix(
     scale: (low, high) of its colours; None if nothing was measured.
     earlier: the values of its cells in earlier runs.
     """
-    summary = "; ".join(matrix_text.class_lines(one, result, matrix))
-    verdict, small = one.matrix_verdict(matrix), fits(result, matrix)
+    summary = "; ".join(matrix_text.class_lines(judged, result, matrix))
+    verdict, small = judged.matrix_verdict(matrix), fits(result, matrix)
     lines = [*matrix.overview(), *([] if small or not matrix.matrix.classes else matrix_text.axis_lines(matrix))]
     drawn = matrix.subset.matrix.rows
     if len(drawn) < len(matrix.matrix.rows):
         lines.append(
             f"drawn: {len(drawn)} of {len(matrix.matrix.rows)} endpoints, the worst and some healthy endpoints"
         )
-    cells = worst_table(result, matrix, lambda pair: earlier.values(one.test, result, pair))
+    cells = worst_table(result, matrix, lambda pair: earlier.values(judged.test, result, pair))
     lines += [] if cells else matrix_text.marked_cells(matrix, MAX_LINES)
-    lines += matrix_text.finding_lines(analysis, one, result, matrix)
+    lines += matrix_text.finding_lines(analysis, judged, result, matrix)
     lines += matrix_text.local_copy_lines(result, matrix) + matrix_text.part_lines(result)
     return {
         **marks(verdict),
@@ -106,19 +106,19 @@ def pictures(matrix: MatrixVerdict, picture: Picture) -> list[tuple[str, str]]:
     return [(text, html.picture(png)) for what, text in texts.items() if (png := picture(matrix, what))]
 
 
-def shown_collective(anchor: str, one: Collective) -> dict[str, Any]:
+def shown_collective(anchor: str, collective: Collective) -> dict[str, Any]:
     """The values for the page's template about a collective."""
     return {
-        **marks(one.verdict),
+        **marks(collective.verdict),
         "anchor": anchor,
-        "folded": one.verdict is Verdict.PASS,
-        "name": one.name,
-        "title": one.title(),
-        "how": one.how(),
-        "column_groups": one.column_groups,
-        "columns": one.columns,
-        "rows": [(size, [shown_figure(cell) for cell in cells]) for size, cells in one.lines()],
-        "lines": one.remarks(MAX_LINES),
+        "folded": collective.verdict is Verdict.PASS,
+        "name": collective.name,
+        "title": collective.title(),
+        "how": collective.how(),
+        "column_groups": collective.column_groups,
+        "columns": collective.columns,
+        "rows": [(size, [shown_figure(cell) for cell in cells]) for size, cells in collective.lines()],
+        "lines": collective.remarks(MAX_LINES),
     }
 
 

@@ -70,17 +70,17 @@ def machine(analysis: Analysis) -> str:
     return "; ".join([*map(words.provenance, records[:1]), *also])
 
 
-def finding_lines(screen: Screen, found: Sequence[ShownFinding], room: int) -> list[str]:
+def finding_lines(screen: Screen, findings: Sequence[ShownFinding], room: int) -> list[str]:
     """The sentences of the most urgent findings, in up to `room` lines."""
     lines: list[str] = []
     shown = 0
-    for one in found[:MAX_FINDINGS]:
+    for one in findings[:MAX_FINDINGS]:
         more = screen.wrapped(one.text, indent=2, hang=2)
         more = more if len(more) <= MAX_FINDING_LINES else [*more[: MAX_FINDING_LINES - 1], "    …"]
         if shown >= MIN_FINDINGS and len(lines) + len(more) >= room:
             break
         lines, shown = [*lines, *more], shown + 1
-    rest = len(found) - shown
+    rest = len(findings) - shown
     return [*lines, *([f"  and {rest} more: linkmatrix show"] if rest else [])]
 
 
@@ -138,10 +138,10 @@ def kinds(judged: Iterable[Judged]) -> list[Kind]:
     return list(found.values())
 
 
-def compared_sizes(one: Judged) -> Iterator[tuple[Result, MatrixVerdict]]:
+def compared_sizes(judged: Judged) -> Iterator[tuple[Result, MatrixVerdict]]:
     """Yields one matrix per test case. Bandwidths have the largest size, and latencies the smallest size."""
     chosen: dict[str, tuple[Result, MatrixVerdict]] = {}
-    for result, matrix in one.matrices:
+    for result, matrix in judged.matrices:
         known, size = chosen.get(result["testcase"]), result["size_bytes"] or 0
         smaller = known is not None and size < (known[0]["size_bytes"] or 0)
         if known is None or smaller == (result["unit"] == "us"):
@@ -149,9 +149,9 @@ def compared_sizes(one: Judged) -> Iterator[tuple[Result, MatrixVerdict]]:
     yield from chosen.values()
 
 
-def kind_name(one: Judged, result: Result) -> str:
+def kind_name(judged: Judged, result: Result) -> str:
     """The name of a result's kind, such as "bandwidth, devices"."""
-    backend = (one.test.record or {}).get("backend")
+    backend = (judged.test.record or {}).get("backend")
     if is_simulation(result):
         return "simulation"
     if is_collective(result):
@@ -168,24 +168,24 @@ def kind_name(one: Judged, result: Result) -> str:
     return f"{metric}, within a device" if "local" in result["testcase"] else f"{metric}, devices"
 
 
-def kind_lines(found: Sequence[Kind], screen: Screen, most: int = MAX_KINDS) -> list[str]:
+def kind_lines(kinds: Sequence[Kind], screen: Screen, most: int = MAX_KINDS) -> list[str]:
     """The rows of up to `most` kinds. Kinds with the worst verdicts are preferred. Empty columns are omitted.
 
     Two spaces separate columns; one space if the table would otherwise be wider than the screen.
     """
-    if not found:
+    if not kinds:
         return []
-    kept = found
-    if len(found) > most:
-        worst = sorted(found, key=lambda kind: -kind.verdict)[:most]
-        kept = [kind for kind in found if kind in worst]
+    kept = kinds
+    if len(kinds) > most:
+        worst = sorted(kinds, key=lambda kind: -kind.verdict)[:most]
+        kept = [kind for kind in kinds if kind in worst]
     marks = [" ", *(screen.glyphs[kind.verdict] for kind in kept)]
     rows = [HEADS, *(kind.columns() for kind in kept)]
     filled = [at for at in range(len(HEADS)) if any(row[at] != "-" for row in rows[1:])]
     rows = [tuple(row[at] for at in filled) for row in rows]
     texts = aligned(marks, rows, "  ")
     texts = aligned(marks, rows, " ") if max(map(len, texts)) > screen.width else texts
-    more = len(found) - len(kept)
+    more = len(kinds) - len(kept)
     return [*texts, *([f"  and {counted(more, 'more kind')}: linkmatrix show"] if more else [])]
 
 
@@ -211,18 +211,18 @@ class NodeResult(NamedTuple):
     text: str
 
 
-def node_results(node: str, one: Judged) -> Iterator[NodeResult]:
+def node_results(node: str, judged: Judged) -> Iterator[NodeResult]:
     """Yields one result per matrix of a test of a node, with the first reason of its verdict."""
-    for place, (result, matrix) in enumerate(one.matrices):
-        verdict, (marked, _) = one.matrix_verdict(matrix), matrix.worst_cells(1)
+    for place, (result, matrix) in enumerate(judged.matrices):
+        verdict, (marked, _) = judged.matrix_verdict(matrix), matrix.worst_cells(1)
         worse = max((matrix.worse(pair) or 0.0 for pair, _ in marked), default=0.0)
         known = [(cell.verdict, cell.reason) for _, cell in marked]
-        known += [(fact.verdict, fact.sentence) for fact in one.facts if fact.result in (None, place)]
+        known += [(fact.verdict, fact.sentence) for fact in judged.facts if fact.result in (None, place)]
         said = [sentence for of, sentence in known if of is verdict]
         said += [f"{matrix.unjudged} cells have no reference"] if verdict is Verdict.NOT_JUDGED else []
-        yield NodeResult(verdict, worse, node, ": ".join([result["testcase"], *[*said, *one.reasons][:1]]))
-    if one.verdict_beyond_cells is not None:
-        yield NodeResult(one.verdict, 0.0, node, "; ".join(one.reasons) or one.test.name)
+        yield NodeResult(verdict, worse, node, ": ".join([result["testcase"], *[*said, *judged.reasons][:1]]))
+    if judged.verdict_beyond_cells is not None:
+        yield NodeResult(judged.verdict, 0.0, node, "; ".join(judged.reasons) or judged.test.name)
 
 
 def node_lines(judged: list[Judged]) -> list[str]:

@@ -137,57 +137,57 @@ def grouped(judged: Sequence[Judged], places: words.Places) -> list[list[Judged]
     return list(groups.values())
 
 
-def grouped_by_size(one: Judged) -> Sequence[Collective | tuple[Result, MatrixVerdict]]:
+def grouped_by_size(judged: Judged) -> Sequence[Collective | tuple[Result, MatrixVerdict]]:
     """One item per matrix of a test. All sizes of a collective or of a sweep of messages are one item."""
-    if not any(result["engine"] in ENGINES or is_simulation(result) for result, _ in one.matrices):
-        return one.matrices
+    if not any(result["engine"] in ENGINES or is_simulation(result) for result, _ in judged.matrices):
+        return judged.matrices
     from .collectives import groups_by_size
 
-    return groups_by_size(one)
+    return groups_by_size(judged)
 
 
-def verdict_of(one: Judged, shown: Collective | tuple[Result, MatrixVerdict]) -> Verdict:
+def verdict_of(judged: Judged, shown: Collective | tuple[Result, MatrixVerdict]) -> Verdict:
     """The verdict of an item of `grouped_by_size`."""
-    return one.matrix_verdict(shown[1]) if isinstance(shown, tuple) else shown.verdict
+    return judged.matrix_verdict(shown[1]) if isinstance(shown, tuple) else shown.verdict
 
 
-def show_test(screen: Screen, analysis: Analysis, one: Judged, others: int = 0) -> None:
+def show_test(screen: Screen, analysis: Analysis, judged: Judged, others: int = 0) -> None:
     """Prints a test: its matrices, the worst first, then the reasons that belong to no cell.
 
     others: number of other tests with the same reasons.
     """
-    for note in one.test.record["notes"] if one.test.record else []:
+    for note in judged.test.record["notes"] if judged.test.record else []:
         screen.print_once(f"note: {note}")
-    for shown in sorted(grouped_by_size(one), key=lambda shown: -verdict_of(one, shown)):
+    for shown in sorted(grouped_by_size(judged), key=lambda shown: -verdict_of(judged, shown)):
         if isinstance(shown, tuple):
-            show_matrix(screen, analysis, one, *shown)
+            show_matrix(screen, analysis, judged, *shown)
         else:
             show_collective(screen, shown)
-    if one.reports_state_only:
+    if judged.reports_state_only:
         from . import devices
 
-        for line in devices.state_lines(one.test.record or {}):
+        for line in devices.state_lines(judged.test.record or {}):
             screen.print(screen.text(line))
-    if one.verdict_beyond_cells is not None:
+    if judged.verdict_beyond_cells is not None:
         more = f" and {counted(others, 'other test case')}" if others else ""
-        name = analysis.places.added(one.test.name, one)
-        screen.print(screen.badge(one.verdict) + screen.text(f"  {name}{more}"))
-    lines = [*(f"{words.WORDS[one.verdict]}: {reason}" for reason in one.reasons), *words.fact_lines(one)]
+        name = analysis.places.added(judged.test.name, judged)
+        screen.print(screen.badge(judged.verdict) + screen.text(f"  {name}{more}"))
+    lines = [*(f"{words.WORDS[judged.verdict]}: {reason}" for reason in judged.reasons), *words.fact_lines(judged)]
     for line in lines:
         screen.print(line, indent=2)
-    if lines or not one.matrices:
+    if lines or not judged.matrices:
         screen.print()
 
 
-def show_matrix(screen: Screen, analysis: Analysis, one: Judged, result: Result, matrix: MatrixVerdict) -> None:
+def show_matrix(screen: Screen, analysis: Analysis, judged: Judged, result: Result, matrix: MatrixVerdict) -> None:
     """Prints a matrix with its summaries and findings."""
-    verdict = one.matrix_verdict(matrix)
+    verdict = judged.matrix_verdict(matrix)
     screen.print(screen.badge(verdict) + screen.text(f"  {result['testcase']}", "bold"))
     screen.print(matrix_text.title(result))
     if matrix.whole is not None:
         show_cells(screen, result, matrix)
     summaries = [
-        *matrix_text.class_lines(one, result, matrix),
+        *matrix_text.class_lines(judged, result, matrix),
         *matrix_text.local_copy_lines(result, matrix),
         *matrix_text.part_lines(result, fit=False),
     ]
@@ -197,10 +197,10 @@ def show_matrix(screen: Screen, analysis: Analysis, one: Judged, result: Result,
     beyond = max(len(result["rows"]), len(result["columns"])) > MAX_ENDPOINTS and matrix.matrix.classes
     for line in [*matrix.overview(), *(matrix_text.axis_lines(matrix) if beyond else [])]:
         screen.print(line, indent=2)
-    cells = [*matrix_text.marked_cells(matrix), *words.fact_lines(one, result)]
-    for line in [*cells, *matrix_text.finding_sentences(analysis, one, result, matrix)]:
+    cells = [*matrix_text.marked_cells(matrix), *words.fact_lines(judged, result)]
+    for line in [*cells, *matrix_text.finding_sentences(analysis, judged, result, matrix)]:
         screen.print(line, indent=2)
-    for line in matrix_text.endpoint_lines(one, matrix):
+    for line in matrix_text.endpoint_lines(judged, matrix):
         screen.print_once(line, indent=2)
     for line in matrix_text.remeasured_lines(result):
         screen.print(line, indent=2)
@@ -209,26 +209,26 @@ def show_matrix(screen: Screen, analysis: Analysis, one: Judged, result: Result,
     screen.print()
 
 
-def show_collective(screen: Screen, one: Collective) -> None:
+def show_collective(screen: Screen, collective: Collective) -> None:
     """Prints all sizes of a collective. The values of a sweep of messages are in the table of all tests instead."""
-    screen.print(screen.badge(one.verdict) + screen.text(f"  {one.name}", "bold"))
-    screen.print(one.title())
-    if one.has_table:
-        show_sizes(screen, one)
-    screen.print(one.how(), "dim")
-    for line in one.remarks():
+    screen.print(screen.badge(collective.verdict) + screen.text(f"  {collective.name}", "bold"))
+    screen.print(collective.title())
+    if collective.has_table:
+        show_sizes(screen, collective)
+    screen.print(collective.how(), "dim")
+    for line in collective.remarks():
         screen.print(line, indent=2)
     screen.print()
 
 
-def show_sizes(screen: Screen, one: Collective) -> None:
+def show_sizes(screen: Screen, collective: Collective) -> None:
     """Prints a collective as a table, with a line per size."""
     heads = [
-        one.column_groups,
-        [head for head, _, _ in one.columns] * len(one.column_groups),
-        [f"({unit})" for _, unit, _ in one.columns] * len(one.column_groups),
+        collective.column_groups,
+        [head for head, _, _ in collective.columns] * len(collective.column_groups),
+        [f"({unit})" for _, unit, _ in collective.columns] * len(collective.column_groups),
     ]
-    screen.table(heads, list(one.lines()), group=len(one.columns))
+    screen.table(heads, list(collective.lines()), group=len(collective.columns))
 
 
 def show_table(screen: Screen, table: Table) -> None:

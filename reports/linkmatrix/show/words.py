@@ -61,9 +61,9 @@ def marks(verdict: Verdict) -> dict[str, str]:
     return {"word": WORDS[verdict], "glyph": GLYPHS[verdict], "class": CLASSES[verdict]}
 
 
-def heading(one: Judged) -> str:
+def heading(judged: Judged) -> str:
     """Devices, host, software and time of a test; "" without a record."""
-    return provenance(one.test.record) if one.test.record is not None else ""
+    return provenance(judged.test.record) if judged.test.record is not None else ""
 
 
 def title(judged: Iterable[Judged]) -> str:
@@ -108,13 +108,13 @@ def short_label(label: str) -> str:
     return label if len(label) <= MAX_LABEL else "…" + label[1 - MAX_LABEL :]
 
 
-def node_of(one: Judged) -> str:
+def node_of(judged: Judged) -> str:
     """The node of a test; "" if the test has several nodes or if the node is unknown."""
-    record = one.test.record
+    record = judged.test.record
     if record is None:
-        return one.test.node
+        return judged.test.node
     nodes = {device["node"] for device in record["devices"]} or {record["host"]["name"]}
-    return one.test.node or (nodes.pop() if len(nodes) == 1 else "")
+    return judged.test.node or (nodes.pop() if len(nodes) == 1 else "")
 
 
 @dataclass(frozen=True)
@@ -136,21 +136,21 @@ class Places:
         nodes = {node_of(one) for one in tests if one.test.record or one.test.node}
         return cls(len(partitions) > 1, len(nodes) > 1)
 
-    def partition(self, one: Judged) -> str:
+    def partition(self, judged: Judged) -> str:
         """The partition of a test; "" if the run has a single partition."""
-        return one.test.partition if self.partitions else ""
+        return judged.test.partition if self.partitions else ""
 
-    def node(self, one: Judged) -> str:
+    def node(self, judged: Judged) -> str:
         """The node of a test; "" if the run has a single node."""
-        return node_of(one) if self.nodes else ""
+        return node_of(judged) if self.nodes else ""
 
-    def name(self, one: Judged) -> str:
+    def name(self, judged: Judged) -> str:
         """The partition and node of a test: "mycluster:gpu, n1". A single partition or node of a run is left out."""
-        return ", ".join(filter(None, (self.partition(one), self.node(one))))
+        return ", ".join(filter(None, (self.partition(judged), self.node(judged))))
 
-    def added(self, text: str, one: Judged) -> str:
+    def added(self, text: str, judged: Judged) -> str:
         """`text`, followed by the partition and node of a test; see `name`."""
-        return ", ".join(filter(None, (text, self.name(one))))
+        return ", ".join(filter(None, (text, self.name(judged))))
 
 
 def has_values(result: Result) -> bool:
@@ -177,15 +177,15 @@ def compared_share(results: Iterable[Result]) -> str:
     return f"{part}one transfer per sample"
 
 
-def fact_lines(one: Judged, result: Result | None = None) -> list[str]:
+def fact_lines(judged: Judged, result: Result | None = None) -> list[str]:
     """A line per fact of `facts_of`: "WARN: a device was throttled …"."""
-    return [f"{WORDS[fact.verdict]}: {fact.sentence}" for fact in facts_of(one, result)]
+    return [f"{WORDS[fact.verdict]}: {fact.sentence}" for fact in facts_of(judged, result)]
 
 
-def facts_of(one: Judged, result: Result | None = None) -> list[Fact]:
+def facts_of(judged: Judged, result: Result | None = None) -> list[Fact]:
     """The facts about `result` that prevent a PASS. If `result` is None: the facts about the whole record."""
-    place = next((at for at, (other, _) in enumerate(one.matrices) if other is result), None)
-    return [fact for fact in one.facts if fact.result == place]
+    place = next((at for at, (other, _) in enumerate(judged.matrices) if other is result), None)
+    return [fact for fact in judged.facts if fact.result == place]
 
 
 def verdict_tally(judged: Sequence[Judged]) -> str:
@@ -214,13 +214,13 @@ def left_out_testcases(judged: Iterable[Judged]) -> list[str]:
     return list(dict.fromkeys(name for record in records_of(judged) for name in record.get("left_out", [])))
 
 
-def has_nothing_to_do(one: Judged) -> bool:
+def has_nothing_to_do(judged: Judged) -> bool:
     """Whether a test was skipped because the test does not apply, or because its node is out of service.
 
     Example: a test of pairs of GPUs, on a node with one GPU.
     """
-    does_not_apply = bool(one.test.reason) and not one.test.unmeasured
-    return one.test.out_of_service or (one.test.result == "skip" and does_not_apply)
+    does_not_apply = bool(judged.test.reason) and not judged.test.unmeasured
+    return judged.test.out_of_service or (judged.test.result == "skip" and does_not_apply)
 
 
 def skipped_tests(judged: Sequence[Judged]) -> list[Judged]:

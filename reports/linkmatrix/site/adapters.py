@@ -43,10 +43,10 @@ def port(at: Path) -> Port:
     )
 
 
-def expected_adapters(found: list[Port]) -> list[dict[str, Any]]:
+def expected_adapters(ports: list[Port]) -> list[dict[str, Any]]:
     """The value of extras['adapters']: the active ports. Ports with equal properties are one group."""
     groups: dict[tuple[Any, ...], list[str]] = {}
-    for one in found:
+    for one in ports:
         if one.state == "ACTIVE":
             groups.setdefault((one.link_layer, one.numbers), []).append(one.name)
     return [
@@ -55,15 +55,15 @@ def expected_adapters(found: list[Port]) -> list[dict[str, Any]]:
     ]
 
 
-def remarks(found: list[Port]) -> list[str]:
+def remarks(ports: list[Port]) -> list[str]:
     """Sentences about inactive ports, and about PCI links below the speed or width that their adapter supports."""
     sentences = [
         f"{one.name} is {one.state or 'in an unknown state'}: extras['adapters'] does not contain this adapter"
-        for one in found
+        for one in ports
         if one.state != "ACTIVE"
     ]
     units = {"width": "lanes", "speed": "GT/s"}
-    for one in found:
+    for one in ports:
         now = dict(one.numbers)
         slow = [name for name, most in one.at_most if one.state == "ACTIVE" and now.get(name, most) < most]
         sentences += [

@@ -117,9 +117,9 @@ def local_launcher(mpi: bool) -> str:
     return "mpirun" if mpi else "local"
 
 
-def without_scheduler(found: Machine) -> Machine:
+def without_scheduler(machine: Machine) -> Machine:
     """A copy of the description of the machine, without its scheduler."""
-    return replace(found, scheduler="local", launcher=local_launcher(found.mpi))
+    return replace(machine, scheduler="local", launcher=local_launcher(machine.mpi))
 
 
 def answer(command: list[str], seconds: float | None = None) -> str:
@@ -178,9 +178,9 @@ def link_classes_in(text: str) -> dict[tuple[int, int], str]:
     }
 
 
-def devices_json(found: Machine) -> str:
+def devices_json(machine: Machine) -> str:
     """The text of ReFrame's file devices.json: one entry per GPU model."""
-    kinds = Counter((gpu.arch, gpu.name) for gpu in found.gpus)
+    kinds = Counter((gpu.arch, gpu.name) for gpu in machine.gpus)
     entries = [
         json.dumps({"type": "gpu", "arch": arch, "model": model, "num_devices": count}, ensure_ascii=False)
         for (arch, model), count in kinds.items()
@@ -210,33 +210,33 @@ def template(name: str, **filters: Callable[[str], str]) -> jinja2.Template:
     return environment.get_template(name)
 
 
-def system_file(found: Machine, system: str, partition: str) -> str:
+def system_file(machine: Machine, system: str, partition: str) -> str:
     """The text of the file config/systems/SYSTEM.py of a machine."""
-    models = Counter(gpu.name for gpu in found.gpus)
-    cuda = ["cuda"] if found.gpus else []
-    mpi = ["mpi"] if found.mpi or found.scheduler != "local" else []
-    library = ["nccl"] if found.nccl else []
-    expected = adapters.expected_adapters(list(found.ports))
-    with_ranks = (found.scheduler, found.launcher) == ("local", "mpirun")
-    few_cores = with_ranks and found.cores < max(FEWEST_RANKS, len(found.gpus))
+    models = Counter(gpu.name for gpu in machine.gpus)
+    cuda = ["cuda"] if machine.gpus else []
+    mpi = ["mpi"] if machine.mpi or machine.scheduler != "local" else []
+    library = ["nccl"] if machine.nccl else []
+    expected = adapters.expected_adapters(list(machine.ports))
+    with_ranks = (machine.scheduler, machine.launcher) == ("local", "mpirun")
+    few_cores = with_ranks and machine.cores < max(FEWEST_RANKS, len(machine.gpus))
     return template("system.jinja").render(
-        found=found,
+        found=machine,
         system=system,
         partition=partition,
         # without a scheduler, all programs run in this shell
-        modules=modules.Modules() if found.scheduler == "local" else modules.loaded(),
+        modules=modules.Modules() if machine.scheduler == "local" else modules.loaded(),
         what=" and ".join(f"{count} {model}" for model, count in models.items()) or "no GPU",
-        hostname=re.escape(found.host),
-        gpu_option=GPU_OPTIONS.get(found.scheduler),
-        once=NO_REQUEUE.get(found.scheduler),
-        features=[*(["gpu"] if found.gpus else []), *cuda, *mpi, *library, *(["rdma"] if expected else [])],
+        hostname=re.escape(machine.host),
+        gpu_option=GPU_OPTIONS.get(machine.scheduler),
+        once=NO_REQUEUE.get(machine.scheduler),
+        features=[*(["gpu"] if machine.gpus else []), *cuda, *mpi, *library, *(["rdma"] if expected else [])],
         environment=cuda + mpi + library,
-        **compilers(found.scheduler),
+        **compilers(machine.scheduler),
         variables=open_mpi.variables(few_cores) if with_ranks else [],
         few_cores=few_cores,
-        extras=environment_extras(found),
+        extras=environment_extras(machine),
         adapters=[as_code(group) for group in expected],
-        remarks=[*mig.remarks(found.in_mig_mode), *adapters.remarks(list(found.ports))],
+        remarks=[*mig.remarks(machine.in_mig_mode), *adapters.remarks(list(machine.ports))],
     )
 
 
@@ -248,13 +248,13 @@ def compilers(scheduler: str) -> dict[str, str]:
     }
 
 
-def environment_extras(found: Machine) -> str:
+def environment_extras(machine: Machine) -> str:
     """The extras of the environment as Python code: GPU architectures and the prefix of NCCL.
 
     Returns "" if both are missing.
     """
-    archs = {"cuda_arch": ",".join(architectures(found))} if found.gpus else {}
-    place = {"nccl_root": found.nccl} if nccl.is_from_environment(found.nccl) else {}
+    archs = {"cuda_arch": ",".join(architectures(machine))} if machine.gpus else {}
+    place = {"nccl_root": machine.nccl} if nccl.is_from_environment(machine.nccl) else {}
     return as_code(archs | place) if archs | place else ""
 
 
@@ -270,9 +270,9 @@ def checked_name(name: str, what: str) -> str:
     return name
 
 
-def system_name(found: Machine, name: str | None) -> str:
+def system_name(machine: Machine, name: str | None) -> str:
     """The name of the system: `name`, or without `name` a name made of the host name. Raises BadInput."""
-    return checked_name(name or host_system_name(found.host, "machine"), "--system")
+    return checked_name(name or host_system_name(machine.host, "machine"), "--system")
 
 
 def host_system_name(host: str, otherwise: str) -> str:
@@ -284,31 +284,31 @@ def host_system_name(host: str, otherwise: str) -> str:
     return name if NAME.fullmatch(name) else f"{otherwise}-{name}".rstrip("-")
 
 
-def spack_files(found: Machine, systems: Path, system: str | None, partition: str | None) -> dict[Path, str]:
+def spack_files(machine: Machine, systems: Path, system: str | None, partition: str | None) -> dict[Path, str]:
     """Returns {path: text} of the file packages.yaml. Raises BadInput.
 
     partition: the partition to which the file applies; None for all partitions of the system.
     """
-    folder = systems / system_name(found, system)
+    folder = systems / system_name(machine, system)
     folder = folder / checked_name(partition, "--partition") if partition else folder
-    return {folder / "packages.yaml": spack.packages_file(found.host, architectures(found))}
+    return {folder / "packages.yaml": spack.packages_file(machine.host, architectures(machine))}
 
 
-def architectures(found: Machine) -> list[str]:
+def architectures(machine: Machine) -> list[str]:
     """The architectures of the GPUs in the compilers' format, such as ["90"]."""
-    return sorted({gpu.arch.removeprefix("sm_") for gpu in found.gpus})
+    return sorted({gpu.arch.removeprefix("sm_") for gpu in machine.gpus})
 
 
-def files(found: Machine, config: Path, system: str | None, partition: str | None) -> dict[Path, str]:
+def files(machine: Machine, config: Path, system: str | None, partition: str | None) -> dict[Path, str]:
     """Returns {path: text} of the system file and of devices.json.
 
     system, partition: the names; None for names made of the machine's facts.
     """
-    system = system_name(found, system)
-    partition = checked_name(partition or ("gpu" if found.gpus else "cpu"), "--partition")
+    system = system_name(machine, system)
+    partition = checked_name(partition or ("gpu" if machine.gpus else "cpu"), "--partition")
     return {
-        config / "systems" / f"{system.replace('-', '_')}.py": system_file(found, system, partition),
-        config / "topology" / f"{system}-{partition}" / "devices.json": devices_json(found),
+        config / "systems" / f"{system.replace('-', '_')}.py": system_file(machine, system, partition),
+        config / "topology" / f"{system}-{partition}" / "devices.json": devices_json(machine),
     }
 
 

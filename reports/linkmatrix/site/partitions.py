@@ -121,8 +121,8 @@ def login_hosts(host: str) -> str:
     return re.sub(r"[0-9]+", "[0-9]+", re.escape(name)) + re.escape(dot + domain)
 
 
-def system_file(found: Cluster, system: str) -> str:
+def system_file(cluster: Cluster, system: str) -> str:
     """The text of the system file of a cluster. system: the name of the system."""
-    names = reframe_names(one.name for one in found.partitions)
+    names = reframe_names(one.name for one in cluster.partitions)
     template = machine.template("cluster.jinja", reframe_name=names.__getitem__, commented=commented)
-    return template.render(found=found, system=system, hostname=login_hosts(found.host), modules=modules.loaded())
+    return template.render(found=cluster, system=system, hostname=login_hosts(cluster.host), modules=modules.loaded())
