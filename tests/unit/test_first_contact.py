@@ -91,6 +91,18 @@ def test_a_disk_without_room_for_what_is_installed_is_refused(clone):
     assert not list((folder / ".venv").iterdir())
 
 
+def test_all_missing_tools_are_named_in_one_run(clone, monkeypatch):
+    """A bare Debian 12 needed four runs of make, because each run named one missing tool."""
+    monkeypatch.setenv("CXX", "nosuch-cxx")
+    monkeypatch.setenv("PYTHON", "nosuch-python")
+    _, setup = clone()
+    process = setup()
+    out, _ = process.communicate(timeout=60)
+    compiler, python = out.splitlines()
+    assert process.returncode == 2 and "no C++ compiler 'nosuch-cxx'" in compiler and "apt install g++" in compiler
+    assert "no python >= 3.10 is installed" in python and "apt install python3-venv" in python
+
+
 def test_a_second_set_up_waits_for_the_first_and_has_nothing_left_to_do(clone):
     folder, setup = clone()
     (folder / ".build").mkdir()
