@@ -8,6 +8,14 @@ from typing import NamedTuple
 
 from .gres import architecture, has_grace
 
+# the option of a job that requests GPUs. ReFrame inserts the number. For PBS, a word without a dash is a resource.
+GPU_OPTIONS = {
+    "slurm": "--gres=gpu:{num_gpus_per_node}",
+    "pbs": "ngpus={num_gpus_per_node}",
+    "sge": "-l gpu={num_gpus_per_node}",
+}
+# the option that prevents a restart of a job whose node is lost. Grid Engine restarts no job by default.
+NO_REQUEUE = {"slurm": "--no-requeue", "pbs": "-r n"}
 Answer = Callable[[list[str]], str]  # standard output of a command; raises OSError
 CHECK_MINUTES = 30  # the time limit of the checks
 

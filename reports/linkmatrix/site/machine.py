@@ -21,6 +21,7 @@ import jinja2
 from ..errors import BadInput
 from ..files import write_whole
 from . import adapters, mig, modules, nccl, open_mpi, prebuilt, spack
+from .cluster import GPU_OPTIONS, NO_REQUEUE
 
 TIMEOUT_S = 60  # nvidia-smi needs some ten seconds on a node of 8 GPUs without persistence mode
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")  # a name that ReFrame accepts for a system, partition or environment
@@ -28,14 +29,6 @@ ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # nvidia-smi underlines the head line, 
 QUERY = ["nvidia-smi", "--query-gpu=index,name,uuid,pci.bus_id,compute_cap", "--format=csv,noheader"]
 # (command, ReFrame's scheduler, its launcher). The first row whose command is on PATH is used.
 SCHEDULERS = [("sbatch", "slurm", "srun"), ("qconf", "sge", "mpirun"), ("qsub", "pbs", "mpirun")]
-# the option of a job that requests GPUs. ReFrame inserts the number. For PBS, a word without a dash is a resource.
-GPU_OPTIONS = {
-    "slurm": "--gres=gpu:{num_gpus_per_node}",
-    "pbs": "ngpus={num_gpus_per_node}",
-    "sge": "-l gpu={num_gpus_per_node}",
-}
-# the option that prevents a restart of a job whose node is lost. Grid Engine restarts no job by default.
-NO_REQUEUE = {"slurm": "--no-requeue", "pbs": "-r n"}
 FEWEST_RANKS = 2  # of a matrix between ranks. With GPUs, each GPU has one rank.
 TEMPLATES = Path(__file__).with_name("templates")
 ROOT = Path("/")  # of the kernel's files

@@ -5,7 +5,19 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from .cluster import Answer, Cluster, NodeType, Partition, attributes, number, shortest_limit, size_notes, time_notes
+from .cluster import (
+    GPU_OPTIONS,
+    NO_REQUEUE,
+    Answer,
+    Cluster,
+    NodeType,
+    Partition,
+    attributes,
+    number,
+    shortest_limit,
+    size_notes,
+    time_notes,
+)
 
 # {property: its names in PBS and Torque}
 CORES = ("resources_available.ncpus", "np", "pcpus")
@@ -148,7 +160,7 @@ def pbs(answer: Answer) -> Cluster:
         scheduler="torque" if torque else "pbs",
         launcher="mpirun",
         partitions=tuple(best_queue(queues) for queues in of_nodes.values()),
-        gpu_option="gpus={num_gpus_per_node}" if torque else "ngpus={num_gpus_per_node}",
+        gpu_option="gpus={num_gpus_per_node}" if torque else GPU_OPTIONS["pbs"],
         node_option="{host}" if torque else "host={host}",
         notes=tuple(cluster_notes),
     )
@@ -175,7 +187,7 @@ def pbs_queue(
         name,
         kinds,
         down,
-        access=(f"-q {enter or name}", *place, "-r n", "-V"),
+        access=(f"-q {enter or name}", *place, NO_REQUEUE["pbs"], "-V"),
         notes=tuple(notes),
         limit=shortest_limit(walltime),
         most=most,

@@ -6,7 +6,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from .cluster import Answer, Cluster, NodeType, Partition, attributes, number, shortest_limit, size_notes, time_notes
+from .cluster import (
+    GPU_OPTIONS,
+    NO_REQUEUE,
+    Answer,
+    Cluster,
+    NodeType,
+    Partition,
+    attributes,
+    number,
+    shortest_limit,
+    size_notes,
+    time_notes,
+)
 from .gres import gpus_in
 from .node_kinds import NodeLists, split_by_node_type, with_distinct_names
 from .slurm_blocks import block_notes
@@ -254,7 +266,7 @@ def partition(settings: Settings, kinds: Counter, down: Counter, mine: Associati
         kinds,
         sum(down.values()),
         # without --no-requeue, a job whose node is lost starts again: it waits for the node, and mixes two outputs
-        access=(f"--partition={name}", *(option for rule in rules for option in rule.options), "--no-requeue"),
+        access=(f"--partition={name}", *(option for rule in rules for option in rule.options), NO_REQUEUE["slurm"]),
         notes=(*notes, *(note for rule in rules for note in rule.notes), *time_notes(longest, "its time limit")),
         limit=shortest_limit(longest, *(wall for rule in rules for wall in rule.walls)),
         most=number(settings.get("MaxNodes")),
@@ -286,7 +298,7 @@ def slurm(answer: Answer) -> Cluster:
         scheduler="slurm" if accounting else "squeue",
         launcher="srun",
         partitions=tuple(with_distinct_names(partitions)),
-        gpu_option=f"--{'gpus-per-node=' if by_node else 'gres=gpu:'}{{num_gpus_per_node}}",
+        gpu_option="--gpus-per-node={num_gpus_per_node}" if by_node else GPU_OPTIONS["slurm"],
         node_option="--nodelist={host}",
         environment=ENVIRONMENT,
         notes=tuple(notes),
