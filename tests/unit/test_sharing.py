@@ -209,7 +209,7 @@ def within(layout):
 def test_what_an_uplink_at_fault_explains_of_each_of_its_cells():
     """The cells of node 2, behind leaf1, which all lack 0.3 of a logarithm and reach -0.3 unless told."""
     layout = on_leaves(0, 0, 1, 1, 2, 2, 3, 3, 4, 4)
-    one = shared_bottleneck.UplinkSharing(
+    one = shared_bottleneck.Uplinks(
         dict.fromkeys(range(5), 0.0), {0: 0.0, 1: -0.3, 2: 0.0, 3: -0.3, 4: 0.0}, ~within(layout)
     )
     deviation = np.where(one.cells(1, layout) | one.cells(3, layout), -0.3, 0.0)

@@ -256,10 +256,8 @@ def class_rows(figures: Figures, two: Figures) -> Iterator[Row]:
     sizes = units.size(figures.size_bytes)
     if figures.size_bytes != two.size_bytes:
         sizes += f" against {units.size(two.size_bytes)}"
-    which = (
-        f" against {two.testcase}" if figures.name != two.name else ", device memory" if "_dd" in figures.alias else ""
-    )
-    name = title(figures) + which
+    memory = ", device memory" if "_dd" in figures.alias else ""
+    name = title(figures) + (f" against {two.testcase}" if figures.name != two.name else memory)
     where = ""
     if figures.extent is not None:
         where = figures.where + (f" against {two.where}" if figures.extent != two.extent else "")

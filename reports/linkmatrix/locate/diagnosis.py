@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .hypotheses import Finding
     from .layout import Layout, Names
     from .next_steps import Origin
-    from .shared_bottleneck import Bottleneck, UplinkSharing
+    from .shared_bottleneck import Bottleneck, Uplinks
 
 MAX_DISTURBED = 4  # sentences about other processes
 FAILED = ("timeout", "error")
@@ -99,14 +99,13 @@ def explain_search(
     content: Mapping[str, Any],
     result: Result,
     matrix: MatrixVerdict,
-    search_result: SearchResult,
+    search: SearchResult,
     lacking: np.ndarray,
     part: bool,
     origin: Origin | None,
 ) -> Diagnosis:
     """Converts the result of a search to a diagnosis: sentences, confidence and next experiments.
 
-    search_result: the result of the search.
     lacking: True for undisturbed cells without a value.
     Other arguments: see `diagnose`.
     """
@@ -116,41 +115,33 @@ def explain_search(
     from .lost_endpoints import LostEndpoints
     from .sentences import missing_sentence, sentence, subject_name
 
-    layout, names = search_result.layout or layout_of(content, result, matrix.matrix)
-    drift = node_causes.time_drift(search_result.seen.deviation, result) if search_result.findings and not part else 0.0
-    search_result = replace(
-        search_result,
-        findings=node_causes.with_node_causes(search_result.findings, matrix.matrix, content, result, drift),
-    )
-    seen = replace(
-        search_result.seen, part=part or search_result.bottleneck is not None
-    )  # cells of a bottleneck are excluded
-    sentences = [sentence(one, names, content, result, seen, layout) for one in search_result.findings]
+    layout, names = search.layout or layout_of(content, result, matrix.matrix)
+    drift = node_causes.time_drift(search.seen.deviation, result) if search.findings and not part else 0.0
+    findings = node_causes.with_node_causes(search.findings, matrix.matrix, content, result, drift)
+    search = replace(search, findings=findings)
+    seen = replace(search.seen, part=part or search.bottleneck is not None)  # cells of a bottleneck are excluded
+    sentences = [sentence(one, names, content, result, seen, layout) for one in search.findings]
     lost = LostEndpoints.of_record(content, matrix.matrix, lacking)
     missing = lost.other_findings(missing_findings(matrix.matrix, layout, lost.lacking), layout)
     # the first sentences are those of the findings, in their order
     sentences += [
         lost.finding_sentence(one) or missing_sentence(one, names, content, matrix.matrix, layout) for one in missing
     ]
-    sentences += shared_bottleneck.equal_nodes(search_result.findings, seen.deviation, layout, names)
-    if search_result.sharing:
-        sentences += shared_bottleneck.sharing_sentences(search_result.sharing, names.parts["leaf"])
+    sentences += shared_bottleneck.equal_nodes(search.findings, seen.deviation, layout, names)
+    if search.sharing:
+        sentences += shared_bottleneck.sharing_sentences(search.sharing, names.parts["leaf"])
     sentences += lost.sentences(missing)
-    if search_result.bottleneck:
-        sentences.append(
-            shared_bottleneck.sentence(search_result.bottleneck, names, result["unit"], "leaf" in names.parts)
-        )
-    sentences += [*([node_causes.drift_sentence(drift)] if drift else []), *filter(None, [search_result.drift])]
-    sentences += further_sentences(search_result, result, matrix)
-    every = (*search_result.findings, *missing)
+    if search.bottleneck:
+        sentences.append(shared_bottleneck.sentence(search.bottleneck, names, result["unit"], "leaf" in names.parts))
+    sentences += [*([node_causes.drift_sentence(drift)] if drift else []), *filter(None, [search.drift])]
+    sentences += further_sentences(search, result, matrix)
+    every = (*search.findings, *missing)
     reasons: list[tuple[str, ...]] = []
     for one in every:
         experiment = next_experiment(one, names, layout, content, result, origin)
         command = [f"{NEXT}{experiment.command}  # {experiment.conclusion}"] if experiment else []
         reasons.append((*confidence.lines(one, names, seen, layout), *command))
-    effect_lines = (
-        () if search_result.drift else tuple(effects(seen.deviation, names.rows, names.columns, result["unit"]))
-    )
+    effect_lines = () if search.drift else tuple(effects(seen.deviation, names.rows, names.columns, result["unit"]))
     components = tuple(subject_name(one.kind, one.subject, names) for one in every)
     verdicts = tuple(lost.verdict(one, finding_verdict(one, matrix, layout)) for one in every)
     return Diagnosis(every, tuple(sentences), effect_lines, not matrix.compared, tuple(reasons), components, verdicts)
@@ -186,7 +177,7 @@ class SearchResult:
     unexplained: int
     seen: Deviations
     bottleneck: Bottleneck | None
-    sharing: UplinkSharing | None
+    sharing: Uplinks | None
     drift: str = ""
     layout: tuple[Layout, Names] | None = None
 
@@ -242,13 +233,13 @@ def search_matrix(content: Mapping[str, Any], result: Result, matrix: MatrixVerd
     return SearchResult(findings, unexplained, seen, shared, sharing, text, (layout, layout_names))
 
 
-def further_sentences(search_result: SearchResult, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
+def further_sentences(search: SearchResult, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
     """Yields sentences about unexplained slow cells, other processes and throttled devices."""
-    if search_result.unexplained:
-        yield f"and {units.counted(search_result.unexplained, 'more slow cell')} that no finding explains"
+    if search.unexplained:
+        yield f"and {units.counted(search.unexplained, 'more slow cell')} that no finding explains"
     yield from matrix.disturbed_sentences()[:MAX_DISTURBED]
     throttled = result.get("throttled") or []
-    if throttled and (search_result.findings or matrix.compared):
+    if throttled and (search.findings or matrix.compared):
         yield f"devices were throttled during the measurement: {'; '.join(units.first(throttled, 3))}"
 
 

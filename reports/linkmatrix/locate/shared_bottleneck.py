@@ -187,8 +187,8 @@ def sentence(bottleneck: Bottleneck, names: Names, unit: str, leaves_known: bool
     if bottleneck.again and 2 * bottleneck.fine >= bottleneck.again:
         text += f"; measured alone, {bottleneck.fine} of {bottleneck.again} are fine: congestion, which is no fault"
     elif bottleneck.again:
-        slow = bottleneck.again - bottleneck.fine
-        text += f"; measured alone, {slow} of {bottleneck.again} are slow too: check the path, not its load"
+        text += f"; measured alone, {bottleneck.again - bottleneck.fine} of {bottleneck.again} are slow too: check the"
+        text += " path, not its load"
     return text if leaves_known else f"{text}; name the leaf switches with --groups FILE"
 
 
@@ -199,7 +199,7 @@ MIN_SIGMAS = 5  # deviation of a named switch, in σ of the switches
 
 
 @dataclass(frozen=True)
-class UplinkSharing:
+class Uplinks:
     """The deviations of cells inside and between leaf switches while all nodes send; logarithms, negative if slow.
 
     inside: {switch: median of the cells between its own nodes}.
@@ -250,9 +250,7 @@ class UplinkSharing:
         return deviation - np.where(self.crossing, self.usual, 0.0)
 
 
-def uplink_sharing(
-    deviation: np.ndarray, layout: Layout, result: Result, alone: np.ndarray | None
-) -> UplinkSharing | None:
+def uplink_sharing(deviation: np.ndarray, layout: Layout, result: Result, alone: np.ndarray | None) -> Uplinks | None:
     """The speeds between leaf switches; None if the switches are unknown or fewer than MIN_LEAVES.
 
     Also None if the cells between switches are equally slow alone. They then share no bottleneck.
@@ -276,7 +274,7 @@ def uplink_sharing(
             best[one] = max(medians)
     members = {one: deviation[within & (rows == one)] for one in leaves}
     inside = {one: float(np.median(found)) for one, found in members.items() if found.size}
-    return UplinkSharing(inside, best, crossing) if len(best) >= MIN_LEAVES else None
+    return Uplinks(inside, best, crossing) if len(best) >= MIN_LEAVES else None
 
 
 def cells_between(rows: np.ndarray, columns: np.ndarray, one: int, other: int) -> np.ndarray:
@@ -307,7 +305,7 @@ def without_uplink_links(findings: Sequence[Finding], layout: Layout) -> list[Fi
 
 
 def narrow_uplinks(
-    sharing: UplinkSharing, seen: Deviations, layout: Layout, reached: np.ndarray, alone: np.ndarray | None
+    sharing: Uplinks, seen: Deviations, layout: Layout, reached: np.ndarray, alone: np.ndarray | None
 ) -> tuple[list[Finding], np.ndarray]:
     """(findings about narrow uplinks, True for the cells that these findings explain).
 
@@ -334,7 +332,7 @@ def narrow_uplinks(
     return findings, explained
 
 
-def sharing_sentences(sharing: UplinkSharing, leaves: Sequence[str]) -> list[str]:
+def sharing_sentences(sharing: Uplinks, leaves: Sequence[str]) -> list[str]:
     """Sentences about oversubscription and narrow uplinks. leaves: names of the switches."""
     sentences = []
     if sharing.is_oversubscribed:

@@ -14,7 +14,7 @@ from ..runs import judging
 from ..runs.modes import program_command
 from ..suite import REFUSED_OPTIONS
 from . import words
-from .findings import ShownFinding, disturbing_processes, run_findings
+from .findings import RunFinding, disturbing_processes, run_findings
 from .reruns import MEASURE, rerun_commands
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Analysis:
         return self._diagnoses[matrix]
 
     @cached_property
-    def findings(self) -> list[ShownFinding]:
+    def findings(self) -> list[RunFinding]:
         """All findings, the most urgent first."""
         return run_findings(self.judged, self.diagnosis, self.verdict)
 
@@ -199,7 +199,7 @@ class Analysis:
         is_partial = self.verdict is Verdict.NOT_JUDGED and any(matrix.compared for _, _, matrix in self.matrices)
         return step.replace(BASELINE, words.ALL_REFERENCES) if is_partial else step
 
-    def is_failed_by_data(self, findings: Iterable[ShownFinding]) -> bool:
+    def is_failed_by_data(self, findings: Iterable[RunFinding]) -> bool:
         """Whether wrong data is the cause of the failure: no program ended for another reason."""
         results = [one.test.record["result"] if one.test.record is not None else "" for one in self.judged]
         return set(results) <= {"PASS", "FAIL"} and any(one.topic in WRONG_BITS for one in findings)

@@ -52,7 +52,7 @@ PHASE_TOPICS = {
 
 
 @dataclass(frozen=True)
-class ShownFinding:
+class RunFinding:
     """A finding of a run.
 
     topic: a key of `TOPICS`.
@@ -85,14 +85,14 @@ class ShownFinding:
         return -self.verdict, list(TOPICS).index(self.topic), -self.weight
 
 
-def run_findings(judged: list[Judged], diagnose: Diagnose, verdict: Verdict) -> list[ShownFinding]:
+def run_findings(judged: list[Judged], diagnose: Diagnose, verdict: Verdict) -> list[RunFinding]:
     """All findings of a run, the most urgent first.
 
     verdict: the verdict of the run.
     diagnose: see `Analysis.diagnosis`.
     """
     cases, places = sum(len(one.matrices) or 1 for one in judged), words.Places.of(judged)
-    by_component: dict[tuple[str, str, bool], ShownFinding] = {}
+    by_component: dict[tuple[str, str, bool], RunFinding] = {}
     found = (with_location(one, test, places) for test in judged for one in test_findings(test, diagnose))
     for one in sorted(found, key=lambda one: (*one.order[:2], one.is_sum, one.order)):
         text = COUNTS.sub("", one.text) if one.topic in SAMPLE_TOPICS else one.text
@@ -102,12 +102,12 @@ def run_findings(judged: list[Judged], diagnose: Diagnose, verdict: Verdict) -> 
         by_component[key] = one if known is None else merge(known, one)
     differences = node_differences((one.test.partition, one.test.record) for one in judged if one.test.record)
     found_ones = [with_testcases(one) if cases > 1 else one for one in by_component.values()]
-    found_ones += [ShownFinding(Verdict.WARN, "odd", line) for line in dict.fromkeys(differences)]
+    found_ones += [RunFinding(Verdict.WARN, "odd", line) for line in dict.fromkeys(differences)]
     found_ones += sweep_findings(judged, verdict)
     return sorted(found_ones, key=lambda one: one.order)
 
 
-def sweep_findings(judged: list[Judged], verdict: Verdict) -> Iterator[ShownFinding]:
+def sweep_findings(judged: list[Judged], verdict: Verdict) -> Iterator[RunFinding]:
     """Yields the findings about slow nodes of a sweep. verdict: the verdict of the run."""
     tests = ((words.node_of(one), one.test.record, one.evaluation) for one in judged)
     measured = [(node, record, evaluation) for node, record, evaluation in tests if node and record and evaluation]
@@ -116,31 +116,21 @@ def sweep_findings(judged: list[Judged], verdict: Verdict) -> Iterator[ShownFind
         yield from_finding(verdict, one)
 
 
-def from_finding(verdict: Verdict, finding: findings.Finding) -> ShownFinding:
+def from_finding(verdict: Verdict, finding: findings.Finding) -> RunFinding:
     """Converts a finding of `judge.findings`, which needs no reference. verdict: the verdict of the test or run."""
     testcases = (finding.testcase,) if finding.testcase else ()
     verdict = min(verdict, Verdict.NOT_JUDGED)  # a finding without references is no FAIL
-    return ShownFinding(
-        verdict,
-        finding.kind,
-        finding.evidence,
-        finding.component,
-        testcases,
-        (finding.confidence,),
-        weight=finding.weight,
-    )
+    content = (finding.kind, finding.evidence, finding.component, testcases, (finding.confidence,))
+    return RunFinding(verdict, *content, weight=finding.weight)
 
 
-def merge(known: ShownFinding, finding: ShownFinding) -> ShownFinding:
+def merge(known: RunFinding, finding: RunFinding) -> RunFinding:
     """Merges two findings about a component. known: the more urgent finding, whose text is kept."""
-    return replace(
-        known,
-        testcases=tuple(dict.fromkeys([*known.testcases, *finding.testcases])),
-        stage=max(known.stage, finding.stage),
-    )
+    testcases = tuple(dict.fromkeys([*known.testcases, *finding.testcases]))
+    return replace(known, testcases=testcases, stage=max(known.stage, finding.stage))
 
 
-def with_location(finding: ShownFinding, test: Judged, places: words.Places) -> ShownFinding:
+def with_location(finding: RunFinding, test: Judged, places: words.Places) -> RunFinding:
     """Adds the partition and the node to a finding. Sets `simulated`.
 
     The partition is added only if the run has several partitions. The node is added only if the run has several nodes.
@@ -151,19 +141,16 @@ def with_location(finding: ShownFinding, test: Judged, places: words.Places) -> 
     return replace(finding, text=text, component=component, simulated=bool(simulated_fault(test.test.record or {})))
 
 
-def with_testcases(finding: ShownFinding) -> ShownFinding:
+def with_testcases(finding: RunFinding) -> RunFinding:
     """Adds the first test case and the number of other test cases to the text of a finding."""
     if not finding.testcases:
         return finding
-    others = (
-        f" (also in {units.counted(len(finding.testcases) - 1, 'other test case')})"
-        if len(finding.testcases) > 1
-        else ""
-    )
+    more = len(finding.testcases) - 1
+    others = f" (also in {units.counted(more, 'other test case')})" if more else ""
     return replace(finding, text=f"{finding.testcases[0]}: {finding.text}{others}")
 
 
-def test_findings(judged: Judged, diagnose: Diagnose) -> Iterator[ShownFinding]:
+def test_findings(judged: Judged, diagnose: Diagnose) -> Iterator[RunFinding]:
     """Yields the findings of a test: the check's reasons, the facts of the record, then the matrices."""
     topic = "not run" if judged.test.unmeasured else PHASE_TOPICS.get(judged.test.phase, "program")
     if judged.test.out_of_service:
@@ -175,59 +162,54 @@ def test_findings(judged: Judged, diagnose: Diagnose) -> Iterator[ShownFinding]:
     topic = "noted" if judged.verdict is Verdict.DISTURBED else topic  # the program ended because of another process
     for line in () if judged.reports_state_only else judged.reasons:
         line_topic = "options" if REFUSED_OPTIONS in line else "busy" if BUSY in line else topic
-        yield ShownFinding(judged.verdict, line_topic, line, testcases=(judged.test.name,))
+        yield RunFinding(judged.verdict, line_topic, line, testcases=(judged.test.name,))
     yield from fact_findings(judged, None, judged.test.name)
-    if judged.test.record is not None and judged.evaluation is not None:
-        yield from (
-            from_finding(judged.verdict, other) for other in findings.findings(judged.test.record, judged.evaluation)
-        )
+    record, evaluation = judged.test.record, judged.evaluation
+    if record is not None and evaluation is not None:
+        yield from (from_finding(judged.verdict, other) for other in findings.findings(record, evaluation))
     for result, matrix in judged.matrices:
-        testcase = result["testcase"]
-        found = [*fact_findings(judged, result, testcase), *matrix_findings(judged, result, matrix, diagnose)]
+        found = [*fact_findings(judged, result, result["testcase"]), *matrix_findings(judged, result, matrix, diagnose)]
         yield from found
         yield from disturbance_findings(judged, result, matrix)
-        if all(headline.topic in (*SAMPLE_TOPICS, *RULE_TOPICS.values()) for headline in found):
+        if all(finding.topic in (*SAMPLE_TOPICS, *RULE_TOPICS.values()) for finding in found):
             yield from worst_cell_finding(result, matrix)
-        elif not judged.test.record["lost"] and not any(headline.topic == "gone" for headline in found):
+        elif not judged.test.record["lost"] and not any(finding.topic == "gone" for finding in found):
             yield from missing_cell_finding(result, matrix)
 
 
-def fact_findings(judged: Judged, result: Result | None, testcase: str) -> Iterator[ShownFinding]:
+def fact_findings(judged: Judged, result: Result | None, testcase: str) -> Iterator[RunFinding]:
     """Yields the facts about `result` as findings. If `result` is None: the facts about the whole record."""
     for fact in words.facts_of(judged, result):
-        yield ShownFinding(fact.verdict, fact.topic or "noted", fact.sentence, fact.component, (testcase,))
+        yield RunFinding(fact.verdict, fact.topic or "noted", fact.sentence, fact.component, (testcase,))
 
 
-def matrix_findings(
-    judged: Judged, result: Result, matrix: MatrixVerdict, diagnose: Diagnose
-) -> Iterator[ShownFinding]:
+def matrix_findings(judged: Judged, result: Result, matrix: MatrixVerdict, diagnose: Diagnose) -> Iterator[RunFinding]:
     """Yields the findings of a matrix: wrong data first, then faulty components, then others."""
     verdict, testcases = judged.matrix_verdict(matrix), (result["testcase"],)
     wrong = cells_with_rule(matrix, "corrupt") if has_status(result, "corrupt") else []
     if wrong:
         cells = ", ".join(units.first(list(map(name, wrong))))
-        yield ShownFinding(verdict, "wrong data", f"wrong data arrived: {cells}", cells, testcases)
+        yield RunFinding(verdict, "wrong data", f"wrong data arrived: {cells}", cells, testcases)
     slow = matrix.whole.slow if matrix.whole is not None else None
     for rule, topic in RULE_TOPICS.items():
         is_common = rule == "intermittent" and slow is not None and slow.has_common_cause
+        topic = "settings" if is_common else topic
         for pair in cells_with_rule(matrix, rule)[:1]:
-            yield ShownFinding(
-                verdict, "settings" if is_common else topic, matrix.cells[pair].reason, name(pair), testcases
-            )
+            yield RunFinding(verdict, topic, matrix.cells[pair].reason, name(pair), testcases)
     from ..locate.diagnosis import NEXT
 
     found, disturbed = diagnose(judged, result, matrix), matrix.disturbed_sentences()
     for at, sentence in enumerate(found.marked_sentences):
         if at >= len(found.findings):
             if sentence not in disturbed:  # `disturbance_findings` has these
-                yield ShownFinding(verdict, "noted", sentence, testcases=testcases)
+                yield RunFinding(verdict, "noted", sentence, testcases=testcases)
             continue
         finding, lines = found.findings[at], list(found.confidence[at]) if found.confidence else []
         evidence = [line for line in lines if not line.startswith(NEXT)]
         evidence[1:1] = [confirmed] if (confirmed := confirmation(result)) else []  # after "evidence for"
         command = next((line.removeprefix(NEXT) for line in lines if line.startswith(NEXT)), "")
         topic, component = finding_topic(finding, judged, result), found.components[at]
-        yield ShownFinding(
+        yield RunFinding(
             found.verdicts[at],
             topic,
             sentence,
@@ -244,7 +226,7 @@ def matrix_findings(
         yield from worst_cell_finding(result, matrix)
 
 
-def disturbance_findings(judged: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[ShownFinding]:
+def disturbance_findings(judged: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[RunFinding]:
     """Yields a finding per process that disturbed a test case. Yields nothing for a test case with PASS or WARN."""
     verdict, testcases = judged.matrix_verdict(matrix), (result["testcase"],)
     if verdict < Verdict.NOT_JUDGED:
@@ -253,9 +235,9 @@ def disturbance_findings(judged: Judged, result: Result, matrix: MatrixVerdict) 
     verdict = Verdict.DISTURBED if marked else min(verdict, Verdict.NOT_JUDGED)
     for _, (process, *_), sentence in named:
         evidence = tuple(cell.reason.removesuffix(f": {sentence}") for cell in marked[:1])
-        yield ShownFinding(verdict, "disturbed", sentence, process_in_step(process), testcases, evidence)
+        yield RunFinding(verdict, "disturbed", sentence, process_in_step(process), testcases, evidence)
     if marked and not named:
-        yield ShownFinding(verdict, "disturbed", marked[0].reason, words.ANOTHER, testcases)
+        yield RunFinding(verdict, "disturbed", marked[0].reason, words.ANOTHER, testcases)
 
 
 def is_reproduced_alone(result: Result, component: str) -> bool:
@@ -286,11 +268,11 @@ def finding_topic(finding: Finding, judged: Judged, result: Result) -> str:
     return KIND_TOPICS[finding.kind.removesuffix("_egress").removesuffix("_ingress")][is_between_ranks]
 
 
-def worst_cell_finding(result: Result, matrix: MatrixVerdict) -> Iterator[ShownFinding]:
+def worst_cell_finding(result: Result, matrix: MatrixVerdict) -> Iterator[RunFinding]:
     """Yields the finding of the worst cell. Ignores DISTURBED cells and cells that a rule of RULE_TOPICS judged."""
     testcases = (result["testcase"],)
     if not any(matrix.counts.values()):
-        yield ShownFinding(
+        yield RunFinding(
             Verdict.INCOMPLETE, "no pair", "no pair of endpoints: nothing was measured", testcases=testcases
         )
     known = {pair for rule in RULE_TOPICS for pair in cells_with_rule(matrix, rule)}
@@ -302,15 +284,15 @@ def worst_cell_finding(result: Result, matrix: MatrixVerdict) -> Iterator[ShownF
             else ("missing", cell.reason + other_incomplete_clause(matrix))
         )
         topic = "noted" if cell.verdict <= Verdict.NOT_JUDGED else topic  # the step of the verdict suffices
-        yield ShownFinding(cell.verdict, topic, text, name(pair), testcases, weight=abs(cell.deviation or 0))
+        yield RunFinding(cell.verdict, topic, text, name(pair), testcases, weight=abs(cell.deviation or 0))
 
 
-def missing_cell_finding(result: Result, matrix: MatrixVerdict) -> Iterator[ShownFinding]:
+def missing_cell_finding(result: Result, matrix: MatrixVerdict) -> Iterator[RunFinding]:
     """Yields a finding about a cell without a value, and the number of further INCOMPLETE cells."""
     for pair in cells_with_rule(matrix, "not measured", last="not-run")[:1]:
         cell = matrix.cells[pair]
         text = cell.reason + other_incomplete_clause(matrix)
-        yield ShownFinding(cell.verdict, "missing", text, name(pair), (result["testcase"],))
+        yield RunFinding(cell.verdict, "missing", text, name(pair), (result["testcase"],))
 
 
 def other_incomplete_clause(matrix: MatrixVerdict) -> str:

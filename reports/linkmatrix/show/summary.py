@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..record.names import Result
     from ..runs.judging import Judged
     from .analysis import Analysis
-    from .findings import ShownFinding
+    from .findings import RunFinding
 
 MAX_LINES = 25
 MAX_FINDING_LINES = 3  # per finding
@@ -70,7 +70,7 @@ def machine(analysis: Analysis) -> str:
     return "; ".join([*map(words.provenance, records[:1]), *also])
 
 
-def finding_lines(screen: Screen, findings: Sequence[ShownFinding], room: int) -> list[str]:
+def finding_lines(screen: Screen, findings: Sequence[RunFinding], room: int) -> list[str]:
     """The sentences of the most urgent findings, in up to `room` lines."""
     lines: list[str] = []
     shown = 0
