@@ -110,7 +110,7 @@ def updated_text(
         if kept:
             continue
         references = cases.setdefault(testcase, CommentedMap())
-        if shared(content, references):  # by an alias: the references of the other check do not change
+        if has_yaml_alias(content, references):  # by an alias: the references of the other check do not change
             references = cases[testcase] = copy.deepcopy(references)
             references.yaml_set_anchor("", always_dump=False)
         for change in found:
@@ -129,7 +129,7 @@ def updated_text(
     return with_notes(stream.getvalue(), notes, inserted) if changed else text
 
 
-def shared(content: CommentedMap, references: CommentedMap) -> bool:
+def has_yaml_alias(content: CommentedMap, references: CommentedMap) -> bool:
     """Whether several test cases use the mapping `references` through a YAML alias."""
     every = [
         case
@@ -149,7 +149,7 @@ def add_classes(content: CommentedMap, cases: CommentedMap, proposal: Proposal) 
     """
     if inserted := CLASSES not in cases:
         cases.insert(0, CLASSES, CommentedMap())
-    elif shared(content, cases[CLASSES]):
+    elif has_yaml_alias(content, cases[CLASSES]):
         cases[CLASSES] = copy.deepcopy(cases[CLASSES])
         cases[CLASSES].yaml_set_anchor("", always_dump=False)
     known = cases[CLASSES]
@@ -165,7 +165,7 @@ def add_classes(content: CommentedMap, cases: CommentedMap, proposal: Proposal) 
     return inserted
 
 
-def flow(items: list[Any]) -> CommentedSeq:
+def one_line_list(items: list[Any]) -> CommentedSeq:
     """A YAML list that is written on one line."""
     sequence = CommentedSeq(items)
     sequence.fa.set_flow_style()
@@ -183,7 +183,7 @@ def write_reference(references: CommentedMap, change: Change) -> None:
         for place, item in enumerate([*numbers, r.unit]):
             known[place] = item
     else:
-        references[change.variable] = flow([*numbers, r.unit])
+        references[change.variable] = one_line_list([*numbers, r.unit])
 
 
 def with_notes(text: str, notes: dict[tuple[str, str, str], list[str]], inserted: set[tuple[str, str]]) -> str:

@@ -55,7 +55,7 @@ def device_differences(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         alike[device["node"], device["name"]].append(device)
     for devices in alike.values():
         for name, word in names.items():
-            found = {device["label"]: highest(record, device, name) for device in devices}
+            found = {device["label"]: highest_state_value(record, device, name) for device in devices}
             found = {label: value for label, value in found.items() if value is not None}
             most = max(found.values(), default=0)
             if name != "pcie_generation" or used:
@@ -64,7 +64,7 @@ def device_differences(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                         yield label, f"{label}: {word}: {value}, other devices have {most}"
 
 
-def highest(record: Mapping[str, Any], device: Mapping[str, Any], name: str) -> int | None:
+def highest_state_value(record: Mapping[str, Any], device: Mapping[str, Any], name: str) -> int | None:
     """The highest recorded value of a state of a device; None without a value. name: such as "pcie_width"."""
     texts = [device.get("state", {}).get(name)]
     for one in record.get("health") or ():

@@ -59,7 +59,7 @@ def soak_facts(record: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
     for device in soak["heated"]:
         if device["wrong"]:
             when = next((one["at"] for one in events if one["what"].startswith(f"{device['label']} computed")), None)
-            since = "" if when is None else f", the first {after(when)}"
+            since = "" if when is None else f", the first {time_text(when)}"
             yield (
                 Verdict.FAIL,
                 (
@@ -77,7 +77,7 @@ def soak_facts(record: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
     failed = sorted((one for one in events if " is " in one["what"]), key=lambda one: not is_corrupt(one))
     if soak["failures"] and (failed or not computes_wrong(soak)):
         passes = "1 pass" if soak["passes"] == 1 else f"{soak['passes']} passes"
-        what = "; ".join(f"{one['what']} {after(one['at'])}" for one in failed[:MAX_SENTENCES])
+        what = "; ".join(f"{one['what']} {time_text(one['at'])}" for one in failed[:MAX_SENTENCES])
         verdict = failed_cells_verdict(record)
         others = first(disturbance_sentences(soak), 1) if verdict is Verdict.DISTURBED else []
         sentence = f"{counted(soak['failures'], 'failure')} in {passes} of the soak"
@@ -85,7 +85,7 @@ def soak_facts(record: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
     if not soak["passes"]:
         yield Verdict.INCOMPLETE, "the soak ended before every cell was measured again: use a longer soak"
     devices = [
-        f"{one['what']} {after(one['at'])}"
+        f"{one['what']} {time_text(one['at'])}"
         for one in events
         if "held back" in one["what"] or " rose by " in one["what"]
     ]
@@ -98,8 +98,8 @@ def soak_facts(record: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
             yield (
                 Verdict.WARN,
                 (
-                    f"{matrix['testcase']}: {pair} became {100 * step.worse:.1f} % worse {after(step.at)} of the soak,"
-                    f" {step.duration}{rest}"
+                    f"{matrix['testcase']}: {pair} became {100 * step.worse:.1f} % worse"
+                    f" {time_text(step.at)} of the soak, {step.duration}{rest}"
                 ),
             )
 
@@ -140,7 +140,7 @@ def unmeasured_in_soak(record: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
             yield f"{lacking} of {cells} of {result['testcase']} were not measured again in the soak", place
 
 
-def after(seconds: float) -> str:
+def time_text(seconds: float) -> str:
     """A time as text: "after 12.5 min"."""
     return f"after {seconds:.0f} s" if seconds < 120 else f"after {seconds / 60:.1f} min"
 

@@ -176,7 +176,7 @@ def converged_columns(result: Mapping[str, Any]) -> list[Column]:
     return list(map(Column, result["columns"], *rows))
 
 
-def spread(columns: Sequence[Column]) -> float:
+def relative_difference(columns: Sequence[Column]) -> float:
     """The relative difference of the values: (largest value - smallest value) / smallest value."""
     return max(one.value for one in columns) / min(one.value for one in columns) - 1
 
@@ -206,7 +206,7 @@ def slow_ranks(result: Mapping[str, Any]) -> tuple[list[Column], float]:
             continue
         gap = fast[-1].value / others[0].value - 1
         is_clear = min(one.low for one in fast) > (1 + least) * max(one.high for one in others)
-        if is_clear and max(spread(fast), spread(others)) <= MAX_SPREAD * gap:
+        if is_clear and max(relative_difference(fast), relative_difference(others)) <= MAX_SPREAD * gap:
             return fast, gap
     return [], 0.0
 
@@ -294,7 +294,7 @@ def slow_digits(result: Mapping[str, Any]) -> tuple[dict[int, int | None], float
     if not slow:
         return {}, 0.0
     gap = min(one.value for one in fast) / max(one.value for one in slow) - 1
-    if gap < least or max(spread(slow), spread(fast)) > MAX_SPREAD * gap:
+    if gap < least or max(relative_difference(slow), relative_difference(fast)) > MAX_SPREAD * gap:
         return {}, 0.0
     return sides, gap
 

@@ -146,12 +146,12 @@ def order_drift(content: Mapping[str, Any], result: Result, deviation: np.ndarra
     cells = np.argwhere(apply.T if turned else apply)
     places = cells[:, ::-1] if turned else cells
     values = deviation[tuple(places.T)]
-    of_columns = without_columns(values, cells[:, 1])
+    of_columns = without_column_medians(values, cells[:, 1])
     found = (two_phases(deviation, each, places, cells[:, 0], result) for each in (values, of_columns))
     return next(filter(None, found), None) or steady_drift(deviation, values, places)
 
 
-def without_columns(values: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def without_column_medians(values: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """The values without the differences between the medians of the columns.
 
     A slow column then does not look like a slow phase of the run.

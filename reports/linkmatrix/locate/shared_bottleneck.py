@@ -74,7 +74,7 @@ def bottleneck(
     count = int(nodes.max()) + 1  # also if the last nodes have no measured cell
     is_slow = slow_pairs(row[net], column[net], slow[net], count)
     is_measured = slow_pairs(row[net], column[net], np.ones(int(net.sum()), dtype=bool), count)
-    group = components(is_measured & ~is_slow, nodes)
+    group = connected_groups(is_measured & ~is_slow, nodes)
     if (np.bincount(group[group >= 0]) >= MIN_NODES).sum() < 2:
         group = mostly_slow(is_slow, is_measured, nodes)
     large = np.flatnonzero(np.bincount(group[group >= 0]) >= MIN_NODES)
@@ -134,7 +134,7 @@ def slow_pairs(row: np.ndarray, column: np.ndarray, slow: np.ndarray, count: int
     return found | found.T
 
 
-def components(joined: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+def connected_groups(joined: np.ndarray, nodes: np.ndarray) -> np.ndarray:
     """The group of each node, as a number; -1 for nodes that are not in `nodes`.
 
     joined: True for pairs of nodes that belong to the same group; nodes × nodes.
@@ -157,8 +157,8 @@ def components(joined: np.ndarray, nodes: np.ndarray) -> np.ndarray:
 def mostly_slow(is_slow: np.ndarray, is_measured: np.ndarray, nodes: np.ndarray) -> np.ndarray:
     """The group of each node: 0 if most of its pairs are slow, otherwise 1; -1 for nodes that are not in `nodes`.
 
-    This function is used if `components` finds no groups. An uplink with missing lines is not full in every round, so
-    that some of its pairs are fast. If the pairs among the slow nodes were not measured, all groups are -1.
+    This function is used if `connected_groups` finds no groups. An uplink with missing lines is not full in every
+    round, so that some of its pairs are fast. If the pairs among the slow nodes were not measured, all groups are -1.
     """
     count = is_measured.sum(axis=1)
     slow = 2 * (is_slow & is_measured).sum(axis=1) > count

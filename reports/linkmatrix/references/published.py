@@ -81,7 +81,7 @@ class System:
     size: int | None = None
 
 
-def abci(letter: str, devices: int) -> Callable[[Run], bool]:
+def abci_nodes(letter: str, devices: int) -> Callable[[Run], bool]:
     """Returns a function that returns whether a run is on one of the two node types of ABCI.
 
     * letter: the node type in the heading of a column, "A" or "V"
@@ -97,8 +97,8 @@ def abci(letter: str, devices: int) -> Callable[[Run], bool]:
 #: Add a row here and a document to FOLDER to add a system.
 SYSTEMS = {
     "ppu": System("000_ppu.txt"),
-    "abci:anode": System("001_abci.txt", abci("A", 8)),
-    "abci:vnode": System("001_abci.txt", abci("V", 4)),
+    "abci:anode": System("001_abci.txt", abci_nodes("A", 8)),
+    "abci:vnode": System("001_abci.txt", abci_nodes("V", 4)),
     "a100-roce": System("002_a100_roce.txt"),
     # the last tables of the page are examples of another machine; the size is the default of nvbandwidth 0.2
     "h800": System("003_h800.txt", lambda run: bool(run.devices), 64 << 20),
