@@ -127,3 +127,10 @@ def test_rows_below_a_foreign_line_are_a_fault_and_not_silently_lost(between):
     assert [table.size_bytes for table in run.tables] == [0, 4]
     row = "'8                       0.95' is a row without the head of its table: the row is ignored"
     assert run.faults == [f"line 6: {row}"]
+
+
+def test_a_last_row_that_follows_other_text_in_its_line_is_a_fault():
+    line = "[n1:7] UCX WARN transport error 8                       0.95"
+    run = only(f"{LATENCY}{line}\n")
+    assert [table.size_bytes for table in run.tables] == [0, 4]
+    assert run.faults == [f"line 5: '{line[:60]}' is an incomplete row: the row is ignored"]

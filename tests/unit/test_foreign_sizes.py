@@ -304,3 +304,11 @@ def test_rows_of_perftest_below_a_foreign_line_are_a_fault_and_not_silently_lost
     assert run.tables == [rdma(2, 0.007, 0.008, 4)]
     row = "'8388608    5000             98.00              97.60        ' is a row without the head of its table"
     assert run.faults == [f"line 6: {row}: the row is ignored"]
+
+
+def test_a_last_row_of_a_collective_that_follows_other_text_in_its_line_is_a_fault():
+    place = NCCL.rindex("\n", 0, NCCL.index("268435456")) + 1
+    run = only(f"{NCCL[:place]}[n1:7] UCX WARN transport error {NCCL[place:]}")
+    assert [table.size_bytes for table in run.tables] == [134217728]
+    (fault,) = run.faults
+    assert fault.startswith("line 9: '[n1:7] UCX WARN transport error") and "is an incomplete row" in fault

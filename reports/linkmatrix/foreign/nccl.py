@@ -70,6 +70,7 @@ ROWS = {
     for stamp in (False, True)
 }
 ROW = row_pattern(rf"(?:\s+{VALUE}\s+{VALUE}\s+\d+\.\d\d\s+{WRONG}(?:{MORE})?){{1,2}}", f"(?:{STAMP})?")  # any of ROWS
+ROW_AT_END, MOST_ROW = re.compile(ROW.pattern.removeprefix("^")), 400  # characters of a row
 COPIED = "copied"  # in Run.settings: a rank was listed twice
 UNITS = {"B", "elements", "us", "GB/s", "%"}
 UNIT = re.compile(r"\(([^()]*)\)")
@@ -329,6 +330,7 @@ def algorithm_of(command: str) -> str:
 
 
 def add_row_fault(reading: Reading, line: str) -> None:
-    """Add a fault to the last table if the line looks like a cut or shifted row."""
-    if re.match(r"^\s*\d+\s+\d+\s+\w", line) and reading.runs and reading.runs[-1].program in PROGRAMS:
+    """Add a fault to the last table if the line looks like a cut or shifted row, or ends with a row."""
+    looks_alike = re.match(r"^\s*\d+\s+\d+\s+\w", line) or ROW_AT_END.search(line[-MOST_ROW:])
+    if looks_alike and reading.runs and reading.runs[-1].program in PROGRAMS:
         reading.add_incomplete_row()

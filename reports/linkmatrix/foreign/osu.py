@@ -81,7 +81,7 @@ def sizes(reading: Reading, match: re.Match[str]) -> None:
             reading.add(PROGRAM, table)
     if copied:
         reading.add_problem(f"line {found[0].line}: sizes are repeated: {COPIES}")
-    if found and reading.at < len(reading.lines) and ROW_LIKE.match(reading.line()):
+    if found and reading.at < len(reading.lines) and ROW_LIKE.search(reading.line(), 0, MOST_LINE):
         reading.add_incomplete_row()
     else:
         reading.report_rows_below(ROW, TITLE)
@@ -157,7 +157,8 @@ def is_consistent(size: int, bandwidth: float, rate: str) -> bool:
     return bool(re.fullmatch(r"\d+\.\d\d", rate)) and abs(float(rate) * size / 1e6 - bandwidth) <= 0.005001 + size / 1e8
 
 
-ROW_LIKE = re.compile(r"^\s*\d+(\s|$)")
+#: A row that is cut or changed, or a row that follows other text in its line, such as a warning.
+ROW_LIKE = re.compile(r"^\s*\d+(\s|$)|\s\d+\s{4,40}\d+\.\d")
 
 
 def size_table(
