@@ -82,7 +82,7 @@ class adapter_matrix(crossnode_matrix):
     def required_bytes(self):
         """[(bytes sent, bytes received)]: the minimum that the adapter of each rank must have moved.
 
-        The minimum is the sum of the messages between nodes, with one message per sample.
+        The minimum is the total size of the rank's messages between nodes, if each sample has a single message.
         """
         devices = self.record["devices"]
         nodes = {device["label"]: device["node"] for device in devices}

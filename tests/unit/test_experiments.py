@@ -10,7 +10,7 @@ import pytest
 from linkmatrix import cli, invocation
 from linkmatrix.locate import confidence
 from linkmatrix.locate.deviations import Deviations
-from linkmatrix.locate.experiments import EXPERIMENTS, Case, inside_nodes, next_experiment, third_node
+from linkmatrix.locate.experiments import EXPERIMENTS, Case, measure_inside_nodes, measure_third_node, next_experiment
 from linkmatrix.locate.hypotheses import Finding
 from linkmatrix.locate.layout import layout_of
 from linkmatrix.locate.next_steps import Origin
@@ -117,8 +117,8 @@ def test_other_nodes_are_measured_by_the_check_of_the_memory(between, memory, ch
     case = Case(Finding("node", 1, -0.1, 6, 6, 9.0), between.names, between.layout, between.record, result, origin)
     run = ["linkmatrix", "run", "--mode=nightly", "--system=s:p", "--"]
     name = f"{check}.*{result['testcase']}.*extent=all"
-    assert third_node(case) == [*run, "-n", name, "-S", "nodes=3", "-S", "nodes_session.suite="]
-    assert inside_nodes(case) == ["linkmatrix", "run", "--mode=sweep", "--system=s:p", "--nodes", "n001"]
+    assert measure_third_node(case) == [*run, "-n", name, "-S", "nodes=3", "-S", "nodes_session.suite="]
+    assert measure_inside_nodes(case) == ["linkmatrix", "run", "--mode=sweep", "--system=s:p", "--nodes", "n001"]
 
 
 def test_a_partition_without_scheduler_has_the_launcher_of_this_machine(between, monkeypatch):

@@ -63,7 +63,7 @@ def run_diagnose(options: argparse.Namespace) -> int:
             found, diagnosis = one.matrix_verdict(matrix), analysis.diagnosis(one, result, matrix, include_good=True)
             components = (
                 found,
-                analysis.places.name(one),
+                analysis.locations.name(one),
                 diagnosis.components,
                 tuple(fault.kind for fault in diagnosis.findings),
             )

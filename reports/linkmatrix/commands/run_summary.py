@@ -93,7 +93,7 @@ def reason_lines(analysis: Analysis) -> list[str]:
     unmeasured: dict[tuple[str, str], list[str]] = {}
     others: dict[tuple[str, str], list[str]] = {}
     for one in (one for one in analysis.judged if not one.test.node):
-        name = analysis.places.added(one.test.name, one)
+        name = analysis.locations.added(one.test.name, one)
         if one.test.unmeasured and one.test.result != "skip":
             reason = (one.test.reason or one.test.unmeasured).removeprefix("sanity error: ")
             unmeasured.setdefault(("not measured", reason), []).append(name)
@@ -119,7 +119,7 @@ def warning_lines(analysis: Analysis) -> list[str]:
     lines = []
     for one in analysis.judged:
         for result, matrix in one.matrices if one.verdict is Verdict.WARN else ():
-            cells, name = matrix.worst_cells(1)[0], analysis.places.added(result["testcase"], one)
+            cells, name = matrix.worst_cells(1)[0], analysis.locations.added(result["testcase"], one)
             lines += [f"  WARN: {clean(name)}: {clean(cell.reason)[:MOST_CHARACTERS]}" for _, cell in cells]
     return units.first(lines, MOST_REASONS)
 

@@ -158,7 +158,7 @@ def testcase_options(case: Case) -> list[str]:
     return ["--testcase", case.result["testcase"], *(["--size", str(case.result["size_bytes"])] if has_size else [])]
 
 
-def third_node(case: Case) -> list[str]:
+def measure_third_node(case: Case) -> list[str]:
     """The command that repeats the check on three nodes."""
     check = "crossnode_device_matrix" if case.result["memory"] == "device" else "crossnode_matrix"
     name = f"{check}.*{case.result['testcase']}.*extent=all"
@@ -166,25 +166,25 @@ def third_node(case: Case) -> list[str]:
     return [*run, "--", "-n", name, "-S", "nodes=3", "-S", "nodes_session.suite="]
 
 
-def inside_nodes(case: Case) -> list[str]:
+def measure_inside_nodes(case: Case) -> list[str]:
     """The command that measures the suspects' nodes, each node alone."""
     nodes = ",".join(case.nodes_of(case.suspects))
     return ["linkmatrix", "run", "--mode=sweep", *case.origin.system, "--nodes", nodes]
 
 
-def every_node(case: Case) -> list[str]:
+def measure_every_node(case: Case) -> list[str]:
     """The command that measures all nodes of the partition, each node alone."""
     return ["linkmatrix", "run", "--mode=sweep", *case.origin.system]
 
 
-def each_adapter(case: Case) -> list[str]:
+def measure_each_adapter(case: Case) -> list[str]:
     """The command that measures each adapter alone, without GPUs and MPI."""
     suite = "nodes_session.suite=rdma_perftest"
     run = ["linkmatrix", "run", "--mode=nightly", *case.origin.system]
     return [*run, "--", "-n", "rdma_perftest", "-S", suite]
 
 
-def all_devices(case: Case) -> list[str]:
+def measure_all_devices(case: Case) -> list[str]:
     """The command that measures all devices of the node."""
     if case.origin.is_queued:
         return repeat_test(case)
@@ -194,19 +194,19 @@ def all_devices(case: Case) -> list[str]:
 #: (kinds of indistinguishable hypotheses, conclusion, command). The first row whose kinds all explain the cells is
 #: used.
 EXPERIMENTS: Sequence[tuple[set[str], str, Callable[[Case], list[str]]]] = (
-    ({"node", "node_pair"}, THIRD_NODE, third_node),
-    ({"node", "class"}, THIRD_NODE, third_node),
-    ({"nic", "device"}, f"{INSIDE}, a faulty adapter is not", inside_nodes),
-    ({"nics", "device"}, f"{INSIDE}, faulty adapters are not", inside_nodes),
-    ({"device", "node"}, f"{INSIDE}, a faulty network is not", inside_nodes),
-    ({"nic", "node"}, f"{EACH_ADAPTER}, otherwise its node", each_adapter),
-    ({"nics", "socket"}, f"{EACH_ADAPTER}, otherwise their socket", each_adapter),
-    ({"class", "inside"}, "measure every node: a faulty link class is slow on all nodes", every_node),
-    ({"device", "link"}, ALL_DEVICES, all_devices),
-    ({"device", "class"}, ALL_DEVICES, all_devices),
-    ({"network"}, EACH_ADAPTER, each_adapter),
-    ({"nics"}, EACH_ADAPTER, each_adapter),
-    ({"class"}, "measure every node: the cause is common if all nodes are slow", every_node),
+    ({"node", "node_pair"}, THIRD_NODE, measure_third_node),
+    ({"node", "class"}, THIRD_NODE, measure_third_node),
+    ({"nic", "device"}, f"{INSIDE}, a faulty adapter is not", measure_inside_nodes),
+    ({"nics", "device"}, f"{INSIDE}, faulty adapters are not", measure_inside_nodes),
+    ({"device", "node"}, f"{INSIDE}, a faulty network is not", measure_inside_nodes),
+    ({"nic", "node"}, f"{EACH_ADAPTER}, otherwise its node", measure_each_adapter),
+    ({"nics", "socket"}, f"{EACH_ADAPTER}, otherwise their socket", measure_each_adapter),
+    ({"class", "inside"}, "measure every node: a faulty link class is slow on all nodes", measure_every_node),
+    ({"device", "link"}, ALL_DEVICES, measure_all_devices),
+    ({"device", "class"}, ALL_DEVICES, measure_all_devices),
+    ({"network"}, EACH_ADAPTER, measure_each_adapter),
+    ({"nics"}, EACH_ADAPTER, measure_each_adapter),
+    ({"class"}, "measure every node: the cause is common if all nodes are slow", measure_every_node),
 )
 
 

@@ -153,9 +153,10 @@ def broadcast_components(layout: Layout, kind: str) -> Indices:
 
 
 def is_hypothesis(layout: Layout, part: str) -> bool:
-    """Whether components of this kind are a hypothesis of their own.
+    """Whether the search tests a hypothesis for each component of this kind.
 
-    Components are no hypothesis if they are unknown, or if they have the same cells as the endpoints or another kind.
+    The search leaves out a kind in two cases. The components are unknown. Or the cells of each component are also the
+    cells of a single endpoint, or of a component of another kind.
     part: the kind of component, such as "switch".
     """
     of_rows = layout.places(part)[0]

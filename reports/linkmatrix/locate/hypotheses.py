@@ -101,8 +101,8 @@ def search(
     deviation: logarithm of value / expected value; negative if slow, NaN without a value.
     sigma: noise of a cell, as a fraction.
     limit: the tolerance of one cell, as a positive fraction.
-    alone: deviations of the cells that were remeasured alone, NaN for other cells. A cell or link that is healthy alone
-    was disturbed in its first measurement.
+    alone: deviations of the cells that were remeasured alone, NaN for other cells. If a cell or link is
+    healthy alone, the search assumes that a disturbance slowed the first measurement.
     joint_limit: allowed deviation of several cells of one component; by default, `limit`.
     before: deviations of the remeasured cells in their first measurement; by default, `deviation`.
     """

@@ -96,7 +96,10 @@ def measuring_check(record: Mapping[str, Any], result: Mapping[str, Any]) -> str
 
 
 def measured_variant(record: Mapping[str, Any]) -> str:
-    """The variant words of the check that requested a record, such as "@all@device"; "" for the usual measurement."""
+    """The words for the differences from the usual measurement, such as "@all@device"; "" without a difference.
+
+    The words follow from the name of the check that requested the record. They are part of the names of references.
+    """
     asked_by = record.get("asked_by") or ""
     return "".join(word for pattern, word in VARIANTS if re.search(pattern, asked_by))
 

@@ -276,7 +276,7 @@ class Index(Tables):
         return [(node, [Sighting(*place) for _, *place in self.set_content(seen)]) for node, seen in rows]
 
     def flags_on(self, nodes: set[int]) -> Iterator[RunFlags]:
-        """Yields the flags, clean scopes and sightings of some nodes, for each report. nodes: numbers of the nodes."""
+        """Yields, for each report, the `RunFlags` of some nodes. nodes: their numbers in the index."""
         chosen = f"node IN ({sql_list(nodes)})"
         flagged: dict[int, Flagged] = {}
         rows = self.connection.execute(f"SELECT report, node, device, scope, reason FROM flagged WHERE {chosen}")

@@ -261,7 +261,8 @@ def meeting_rows(judged: Judged, then: int | None) -> Iterator[Row]:
 def device_rows(clean: Clean, seen: Mapping[Device, Sighting]) -> list[Row]:
     """Returns the rows of the table `devices`: one row per node, with the sightings and clean scopes of its devices.
 
-    Devices with the same clean scopes are grouped: [clean scopes, names of the devices].
+    The clean scopes of a device are the scopes in which all cells of the device passed; see `scopes`. Devices of a node
+    with the same clean scopes share one entry: [clean scopes, names of the devices].
     """
     places: dict[str, list[list[str]]] = {}
     good: dict[str, dict[tuple[Scope, ...], list[str]]] = {}

@@ -102,9 +102,9 @@ class Analysis:
         return list(found.values())
 
     @cached_property
-    def places(self) -> words.Places:
-        """Names the tests of this run by partition and node; see `words.Places`."""
-        return words.Places.of(self.judged)
+    def locations(self) -> words.Locations:
+        """Names the tests of this run by partition and node; see `words.Locations`."""
+        return words.Locations.of(self.judged)
 
     @property
     def matrices(self) -> list[tuple[Judged, Result, MatrixVerdict]]:

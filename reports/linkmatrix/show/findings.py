@@ -91,9 +91,9 @@ def run_findings(judged: list[Judged], diagnose: Diagnose, verdict: Verdict) -> 
     verdict: the verdict of the run.
     diagnose: see `Analysis.diagnosis`.
     """
-    cases, places = sum(len(one.matrices) or 1 for one in judged), words.Places.of(judged)
+    cases, locations = sum(len(one.matrices) or 1 for one in judged), words.Locations.of(judged)
     by_component: dict[tuple[str, str, bool], RunFinding] = {}
-    found = (with_location(one, test, places) for test in judged for one in test_findings(test, diagnose))
+    found = (with_location(one, test, locations) for test in judged for one in test_findings(test, diagnose))
     for one in sorted(found, key=lambda one: (*one.order[:2], one.is_sum, one.order)):
         text = COUNTS.sub("", one.text) if one.topic in SAMPLE_TOPICS else one.text
         topic = "device" if one.topic == "settings" else one.topic  # a component has a single advice
@@ -130,12 +130,12 @@ def merge(known: RunFinding, finding: RunFinding) -> RunFinding:
     return replace(known, testcases=testcases, stage=max(known.stage, finding.stage))
 
 
-def with_location(finding: RunFinding, test: Judged, places: words.Places) -> RunFinding:
+def with_location(finding: RunFinding, test: Judged, locations: words.Locations) -> RunFinding:
     """Adds the partition and the node to a finding. Sets `simulated`.
 
     The partition is added only if the run has several partitions. The node is added only if the run has several nodes.
     """
-    place, node = places.name(test), places.node(test)
+    place, node = locations.name(test), locations.node(test)
     text = f"{place}: {finding.text}" if place else finding.text
     component = f"{finding.component} of {node}" if finding.component and node else finding.component
     return replace(finding, text=text, component=component, simulated=bool(simulated_fault(test.test.record or {})))

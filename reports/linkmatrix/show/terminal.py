@@ -55,9 +55,9 @@ def show(
     for line in analysis.notices:
         screen.print(line, "bold")
     last = None
-    for one, *alike in grouped(sorted(judged, key=lambda one: -one.verdict), analysis.places):
+    for one, *alike in grouped(sorted(judged, key=lambda one: -one.verdict), analysis.locations):
         heading = words.heading(one)
-        if heading and analysis.places.partition(one):
+        if heading and analysis.locations.partition(one):
             heading = f"{one.test.partition}: {heading}"
         if heading and heading != last:
             screen.print(heading, "bold")
@@ -128,12 +128,12 @@ def show_answer(screen: Screen, analysis: Analysis) -> None:
         screen.print(screen.text(f"  again: {command}"))
 
 
-def grouped(judged: Sequence[Judged], places: words.Places) -> list[list[Judged]]:
+def grouped(judged: Sequence[Judged], locations: words.Locations) -> list[list[Judged]]:
     """Groups the tests that have no record for the same reason. Each other test is a separate group."""
     groups: dict[object, list[Judged]] = {}
     for at, one in enumerate(judged):
         is_silent = one.test.record is None and one.reasons and not one.test.node
-        groups.setdefault((one.verdict, one.reasons, places.name(one)) if is_silent else at, []).append(one)
+        groups.setdefault((one.verdict, one.reasons, locations.name(one)) if is_silent else at, []).append(one)
     return list(groups.values())
 
 
@@ -170,7 +170,7 @@ def show_test(screen: Screen, analysis: Analysis, judged: Judged, others: int = 
             screen.print(screen.text(line))
     if judged.verdict_beyond_cells is not None:
         more = f" and {counted(others, 'other test case')}" if others else ""
-        name = analysis.places.added(judged.test.name, judged)
+        name = analysis.locations.added(judged.test.name, judged)
         screen.print(screen.badge(judged.verdict) + screen.text(f"  {name}{more}"))
     lines = [*(f"{words.WORDS[judged.verdict]}: {reason}" for reason in judged.reasons), *words.fact_lines(judged)]
     for line in lines:
@@ -210,7 +210,10 @@ def show_matrix(screen: Screen, analysis: Analysis, judged: Judged, result: Resu
 
 
 def show_collective(screen: Screen, collective: Collective) -> None:
-    """Prints all sizes of a collective. The values of a sweep of messages are in the table of all tests instead."""
+    """Prints all sizes of a collective or of a sweep of messages, as one block.
+
+    For a sweep of messages, the block contains no values. `show_table` prints the values of the sweeps of all tests.
+    """
     screen.print(screen.badge(collective.verdict) + screen.text(f"  {collective.name}", "bold"))
     screen.print(collective.title())
     if collective.has_table:
@@ -271,15 +274,15 @@ def shown_cell(result: Result, matrix: MatrixVerdict, row: int, column: int) -> 
 
 def show_overview(screen: Screen, analysis: Analysis) -> None:
     """Prints a line per test case, the worst first. Prints nothing for a single test case."""
-    judged, places = analysis.judged, analysis.places
+    judged, locations = analysis.judged, analysis.locations
     lines = [
-        (one.verdict, places.added(one.test.name, one), "") for one in judged if one.verdict_beyond_cells is not None
+        (one.verdict, locations.added(one.test.name, one), "") for one in judged if one.verdict_beyond_cells is not None
     ]
     for one in judged:
         counts = Counter(result["testcase"] for result, _ in one.matrices)
         for shown in grouped_by_size(one):
             if not isinstance(shown, tuple):
-                lines.append((shown.verdict, places.added(shown.name, one), shown.span()))
+                lines.append((shown.verdict, locations.added(shown.name, one), shown.span()))
                 continue
             result, matrix = shown
             classes = matrix.matrix.classes
@@ -287,7 +290,7 @@ def show_overview(screen: Screen, analysis: Analysis) -> None:
             values = f"median {', '.join(medians)} {words.UNITS[result['unit']]}" if medians else "not measured"
             name = result["testcase"]
             name += f" {units.size(result['size_bytes'])}" if counts[name] > 1 else ""
-            lines.append((one.matrix_verdict(matrix), places.added(name, one), values))
+            lines.append((one.matrix_verdict(matrix), locations.added(name, one), values))
     if len(lines) < 2:
         return
     width = max(len(name) for _, name, _ in lines)

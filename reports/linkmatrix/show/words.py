@@ -118,7 +118,7 @@ def node_of(judged: Judged) -> str:
 
 
 @dataclass(frozen=True)
-class Places:
+class Locations:
     """Names tests by partition and node.
 
     partitions: whether the run has several partitions. Outputs then name the partition.
@@ -129,8 +129,8 @@ class Places:
     nodes: bool
 
     @classmethod
-    def of(cls, judged: Iterable[Judged]) -> Places:
-        """The names for the tests of a run."""
+    def of(cls, judged: Iterable[Judged]) -> Locations:
+        """Returns the `Locations` of a run, from all tests of the run."""
         tests = list(judged)
         partitions = {one.test.partition for one in tests if one.test.partition}
         nodes = {node_of(one) for one in tests if one.test.record or one.test.node}

@@ -83,7 +83,12 @@ def missing_tools(cxx: str, gpus: bool) -> list[str]:
 
 
 def can_build(cxx: str, gpus: bool) -> bool:
-    """Whether this machine has the tools to build programs with MPI. Without prebuilt programs, always True."""
+    """Whether to build the programs with MPI on this machine.
+
+    False if prebuilt programs exist, and a tool for the build is missing. Without prebuilt programs, True: then a build
+    is the only way to get programs.
+    cxx: the C++ compiler. gpus: whether the build needs CUDA too.
+    """
     return not (build_facts() and missing_tools(cxx, gpus))
 
 

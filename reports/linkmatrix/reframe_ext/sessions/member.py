@@ -85,7 +85,7 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
 
     @property
     def job(self) -> Any:
-        """The job of the test. If the session measured the test, the job of the session."""
+        """The job that measured the test: the session's job, or the test's own job."""
         return self.session.job if self.uses_session_job else super().job
 
     def setup(self, partition: Any, environ: Any, **options: Any) -> None:

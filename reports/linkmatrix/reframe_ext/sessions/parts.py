@@ -136,7 +136,10 @@ class ProcessOutput:
         return read_text(self.output) + "".join(map(read_text, sorted(self.folder.glob("rank.*"))))
 
     def errors(self) -> str:
-        """The standard error of the process. A process in a subfolder writes into the file of the parent folder."""
+        """The text that the process wrote to its standard error.
+
+        If the process has no own file, because `folder` is a subfolder, this is the text of the parent folder's file.
+        """
         file = self.folder / "err"
         return read_text(file if file.exists() else self.folder.parent / "err")
 
