@@ -27,7 +27,7 @@ def cell_faults(result, rows, columns, parts=(), pairs=ALL_PAIRS):
     name = result_name(result)
     reasons = axis_faults(name, "rows", result, rows) + axis_faults(name, "columns", result, columns)
     if measured_pairs(result) != pairs:
-        reasons += missing(f"{name}: {pairs} were requested, but the record has {measured_pairs(result)}")
+        reasons += missing(f"{name}: {pairs} should be measured, but the record has {measured_pairs(result)}")
     if ExternalCells.of(result) is None:
         measured = np.isfinite(grids.numbers(result["values"]))
         for part in parts:

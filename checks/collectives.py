@@ -45,7 +45,7 @@ class device_collectives_without(device_collectives):
 
     testcase = parameter(["all_reduce_perf_without"], loggable=True)
 
-    descr = "collectives between the GPUs of a node but one"
+    descr = "collectives between all GPUs of a node except one"
     tags = {"full", "collectives"}
     usual_sizes = "256MiB"
     least_gpus = 3
@@ -163,7 +163,7 @@ class node_collectives_without(SubsetCollectives, node_collectives):
     #: ``all`` nodes: the number in `nodes`, else all nodes that accept jobs, at most extras['nodes'].
     extent = parameter(["all"], loggable=True)
 
-    descr = "collectives between all nodes but one"
+    descr = "collectives between all nodes except one"
     tags = {"full", "collectives"}
     usual_sizes = "16MiB"
 
@@ -182,6 +182,6 @@ class node_device_collectives_without(SubsetCollectives, node_device_collectives
     #: ``all`` nodes: the number in `nodes`, else all nodes that accept jobs, at most extras['nodes'].
     extent = parameter(["all"], loggable=True)
 
-    descr = "collectives between the GPUs of all nodes but one"
+    descr = "collectives between the GPUs of all nodes except one"
     tags = {"full", "collectives"}
     usual_sizes = "1GiB"

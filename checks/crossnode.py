@@ -104,7 +104,7 @@ class TwoOrAllNodes(CrossNode):
         super().prepare()
         if self.extent == "two" and self.nodes not in (0, 2):
             getlogger().info(
-                f"note: {self.display_name} measures two nodes: nodes={self.nodes} applies to extent=all only"
+                f"note: {self.display_name} measures two nodes: nodes={self.nodes} is ignored without extent=all"
             )
         self.place_on_nodes({"two": 2, "all": self.nodes}[self.extent], max(1, self.expected.devices or 0))
         if self.extent == "all":

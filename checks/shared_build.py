@@ -49,8 +49,8 @@ def refuse_read_only(folder):
     """Raises BadInput if this user has no write access to a build folder."""
     if not writable(folder):
         raise BadInput(
-            f"{folder} has no programs for this environment, and you may not write there: name your own folder in"
-            " $LINKMATRIX_BUILD, or let the owner run linkmatrix"
+            f"{folder} has no programs for this environment, and you have no write permission: name your own"
+            " folder in $LINKMATRIX_BUILD, or let the owner run linkmatrix"
         )
 
 

@@ -54,7 +54,7 @@ def share_faults(share, extras, testcase, results):
         name = f"{result_name(largest)}, {column}:"
         if found is not None and found > share.most:
             impossible = f"{name} {found:.1f} % {share.meaning} is impossible: the topology may lack a link."
-            reasons += missing(f"{impossible} It was not compared with the specified {percent:g} %")
+            reasons += missing(f"{impossible} The value was not compared with the specified {percent:g} %")
         else:
             reasons += shortfall_faults(largest, name, found, percent, share.meaning)
     return reasons
@@ -68,9 +68,7 @@ def shortfall_faults(result, name, found, expected, meaning):
     """
     specified = f"the partition specifies {expected:g} %"
     if found is None:
-        return missing(
-            f"{name} the share {meaning} is unknown, so it was not compared with the specified {expected:g} %"
-        )
+        return missing(f"{name} the share {meaning} is unknown and was not compared with the specified {expected:g} %")
     return [] if found >= expected else limit_missed(result, f"{name} {found:.1f} % {meaning}, {specified}")
 
 

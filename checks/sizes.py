@@ -2,6 +2,7 @@
 
 from linkmatrix.judge.verdicts import missing
 from linkmatrix.record.names import parse_size
+from linkmatrix.record.units import counted
 
 PART = 16  # bytes; src/collective/layout.cpp rounds each rank's part of a buffer down to a multiple of PART
 
@@ -50,4 +51,6 @@ def size_faults(name, found, wanted, unit="bytes", slack=0):
         return []
     lacking = [str(size) for size in wanted if not any(fits(size, measured) for measured in found)]
     without = f", without {', '.join(lacking)} {unit}" if lacking else ""
-    return missing(f"{name}: {len(wanted)} sizes were requested, but the record has {len(found)}{without}")
+    return missing(
+        f"{name}: {counted(len(wanted), 'size')} should be measured, but the record has {len(found)}{without}"
+    )

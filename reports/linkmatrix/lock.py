@@ -96,7 +96,7 @@ def acquire(path: Path, own: Path, until: float) -> str:
             note = remove_dead_lock(path)
             if tries < 3:
                 continue
-            raise Held(f"{path} changes its owner too often: try again later")
+            raise Held(f"several processes take the lock {path} in turn: try again later")
         except Held:
             if time.monotonic() >= until:
                 raise
@@ -124,7 +124,7 @@ def remove_dead_lock(path: Path) -> str:
     except FileNotFoundError:
         return ""
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        raise Held(f"{path} is not a lock of linkmatrix: check its content, then remove it") from None
+        raise Held(f"{path} is not a lock of linkmatrix: check its content, then remove the file") from None
     if host != socket.gethostname() or (born(pid) and born(pid) == content.get("born")):
         raise Held(f"process {pid} on {host} has been running since {since} (lock {path})")
     dead = path.with_name(f".{path.name}.dead.{os.getpid()}.{time.monotonic_ns()}")

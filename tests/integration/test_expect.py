@@ -100,9 +100,12 @@ def test_a_whole_matrix_lacks_nothing():
         ({"columns": ["local"]}, "t of 64 bytes: its columns lack gpu0, gpu1"),
         ({"rows": [*GPUS, "gpu2"]}, "t of 64 bytes: its rows are gpu0, gpu1, gpu2, expected are gpu0, gpu1"),
         ({"columns": GPUS[::-1]}, "t of 64 bytes: its columns are gpu1, gpu0, expected are gpu0, gpu1"),
-        ({"schedule": {"mode": "bisection"}}, "all pairs were requested, but the record has pairs between two halves"),
-        ({"schedule": {"mode": "matchings"}}, "all pairs were requested, but the record has matchings"),
-        ({"triangle": True}, "all pairs were requested, but the record has one direction of each pair"),
+        (
+            {"schedule": {"mode": "bisection"}},
+            "all pairs should be measured, but the record has pairs between two halves",
+        ),
+        ({"schedule": {"mode": "matchings"}}, "all pairs should be measured, but the record has matchings"),
+        ({"triangle": True}, "all pairs should be measured, but the record has one direction of each pair"),
     ],
 )
 def test_a_matrix_with_fewer_or_other_cells_than_wanted_is_incomplete(changes, sentence):

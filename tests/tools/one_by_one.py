@@ -129,6 +129,6 @@ def verdict_of(result, name, at, reference, table, middle, path):
         sure = f"{100 * confidence(samples):.0f} % interval" if samples else "interval"
         warning = f"{name} is too noisy: the {sure} of its median, {between}, crosses the slowest allowed value"
     elif behind > max(STRAGGLER_LIMITS[unit], (high - low) / value, tolerance / 4):
-        found = f"{name} {quantity(value, unit)} is {100 * behind:.1f} % worse"
-        warning = f"{found} than its link class, each value relative to its reference"
+        found = f"{name} {quantity(value, unit)}: value / reference is {100 * behind:.1f} % worse"
+        warning = f"{found} than the median of its link class"
     return CellVerdict(Verdict.WARN if warning else Verdict.PASS, warning, value, reference, deviation)

@@ -101,8 +101,8 @@ def test_a_report_that_a_full_disk_cut_off_is_called_so_and_not_that_of_another_
     assert ended == 3 and "another session" not in out
     (line,) = (line for line in out.splitlines() if line.startswith("note: "))
     whose = "this run's report" if left in ("whose it is", -1) else "a report that may be this run's"
-    assert f"note: {whose} is cut off or damaged: " in line and "run-report-1.json is not valid JSON: " in line
-    assert line.endswith(": free space on its disk if the disk is full, remove the file, and measure again")
+    assert f"note: {whose} is incomplete or damaged: " in line and "run-report-1.json is not valid JSON: " in line
+    assert line.endswith(": if the disk is full, free space; then remove the file and measure again")
     assert f"INCOMPLETE  ReFrame ended with {code} and wrote no readable report" in out
     assert "wrote no report" not in out
     (machine.folder / "cut").unlink()
@@ -110,7 +110,7 @@ def test_a_report_that_a_full_disk_cut_off_is_called_so_and_not_that_of_another_
     assert machine.run()[0] == 0
     (said,) = linkmatrix.err("show", machine.folder / "reports" / "run-report-1.json").splitlines()
     assert said.startswith("linkmatrix: ") and "run-report-1.json is not valid JSON: " in said
-    assert said.endswith(": free space on its disk if the disk is full, remove the file, and measure again")
+    assert said.endswith(": if the disk is full, free space; then remove the file and measure again")
 
 
 def test_a_report_that_nobody_may_read_is_called_so(machine, monkeypatch):

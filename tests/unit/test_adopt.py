@@ -79,7 +79,7 @@ def test_a_run_counts_once_however_often_it_is_named_or_copied(run, store):
     five = store(5)
     code, out, _ = run(five, five, five, "--table", "hgx", "--write")
     assert code == 3 and "too few runs: 5, at least 6" in out
-    assert out.count("so it counts once") == 10
+    assert out.count("so the result counts once") == 10
     assert not run.file.exists()
 
 
@@ -127,7 +127,7 @@ def beside_others(content, _):
 def test_nothing_is_adopted_from_records_that_are_no_pass_whatever_the_references_are(run, store, change, why):
     code, out, errors = run(store(change=change), "--table", "hgx", "--write")
     assert code != 0 and out.count("left out: ") == 1 and "and 5 more: " in out and why in out
-    assert "no run is left to adopt from: no result is usable" in errors and not run.file.exists()
+    assert "no run can be adopted: no result is usable" in errors and not run.file.exists()
 
 
 def test_links_of_two_levels_are_no_noise_that_hides_a_slow_gpu(run, store):

@@ -49,7 +49,9 @@ def test_an_uplink_of_a_leaf_that_nobody_knows_makes_no_node_and_no_path_suspect
 
 
 @pytest.mark.parametrize("nodes", [12, 16])
-@pytest.mark.parametrize(("speed", "end"), [(1.0, "congestion, which is no fault"), (0.95, "not its load")])
+@pytest.mark.parametrize(
+    ("speed", "end"), [(1.0, "congestion, which is no fault"), (0.95, "the load is not the cause")]
+)
 def test_an_uplink_whose_cells_are_off_by_just_their_limit_is_no_node_at_fault(nodes, speed, end):
     """Without references that is 5 %: half of its cells are within it, and its nodes were named one by one."""
     content = record_with(nodes, 1, ("uplink", 1), depth=0.05)
@@ -122,7 +124,7 @@ def test_two_nodes_at_fault_whose_own_path_has_no_value_are_no_group_that_is_fin
 
 @pytest.mark.parametrize(
     ("speed", "end"),
-    [(1.0, "alone, 8 of 8 are fine: congestion, which is no fault"), (0.7, "not its load")],
+    [(1.0, "alone, 8 of 8 are fine: congestion, which is no fault"), (0.7, "the load is not the cause")],
 )
 def test_what_is_fine_alone_is_congestion(speed, end):
     content = record_with(8, 1, ("uplink", 0))
@@ -198,7 +200,7 @@ def test_groups_that_are_not_of_this_run_are_refused(tmp_path, capsys, groups):
     [
         (0, 0, "which nodes share the bottleneck is uncertain"),
         (4, 2, "alone, 2 of 4 are fine: congestion, which is no fault"),
-        (5, 2, "measured alone, 3 of 5 are slow too: check the path, not its load"),
+        (5, 2, "measured alone, 3 of 5 are slow too: check the path; the load is not the cause"),
     ],
     ids=["nobody knows", "half are fine", "fewer are fine"],
 )

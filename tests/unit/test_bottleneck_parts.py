@@ -58,8 +58,8 @@ def test_how_slow_it_is_between_groups_is_said_in_its_unit(shift, unit, amount):
         (0, 0, "which nodes share the bottleneck is uncertain"),
         (4, 2, "; measured alone, 2 of 4 are fine: congestion, which is no fault"),
         (4, 4, "; measured alone, 4 of 4 are fine: congestion, which is no fault"),
-        (4, 1, "; measured alone, 3 of 4 are slow too: check the path, not its load"),
-        (1, 0, "; measured alone, 1 of 1 are slow too: check the path, not its load"),
+        (4, 1, "; measured alone, 3 of 4 are slow too: check the path; the load is not the cause"),
+        (1, 0, "; measured alone, 1 of 1 are slow too: check the path; the load is not the cause"),
     ],
 )
 def test_what_a_second_look_alone_showed_is_said(again, fine, expected):

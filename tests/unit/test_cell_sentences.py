@@ -24,7 +24,11 @@ OTHERS = "pid 9 ran"
             {"adopted_class": "NV18", "link_class": "PIX"},
             "gpu2->gpu5 356.40 GB/s: path changed: NV18 -> PIX",
         ),
-        ("path_unknown", {"adopted_class": "NV18"}, "gpu2->gpu5 356.40 GB/s: path unknown: adopted NV18"),
+        (
+            "path_unknown",
+            {"adopted_class": "NV18"},
+            "gpu2->gpu5 356.40 GB/s: path unknown, but the reference is for NV18",
+        ),
         (
             "off_reference",
             {},
@@ -93,7 +97,7 @@ OTHERS = "pid 9 ran"
         (
             "straggling",
             {},
-            "gpu2->gpu5 356.40 GB/s is 5.0 % worse than its link class, each value relative to its reference",
+            "gpu2->gpu5 356.40 GB/s: value / reference is 5.0 % worse than the median of its link class",
         ),
         (
             "partial_total",

@@ -67,7 +67,7 @@ def cut_report(site, length):
         (lambda site: site.measure(1, table=""), "NOT JUDGED", "no reference for 1 result"),
         (lambda site: site.measure(1, reasons=[Reason(Verdict.FAIL, "it is NV6")]), "FAIL", "it is NV6"),
         (lambda site: site.measure(1, notes=["simulated fault: a:b"]), "INCOMPLETE", "SIMULATED: --simulate-fault a:b"),
-        (other_references, "INCOMPLETE", "was judged by other references than those of the commit"),
+        (other_references, "INCOMPLETE", "was judged with references that differ from the committed references"),
         (ignored_references, "INCOMPLETE", "not committed"),
         (lambda site: cut_report(site, 0), "WARN", "run-report-0.json"),
         (lambda site: cut_report(site, 20), "WARN", "run-report-0.json"),
@@ -124,7 +124,7 @@ def test_another_name_of_a_report_and_a_relative_path_hide_no_attempt(site, cert
 def test_a_certificate_of_a_record_says_that_it_knows_no_other_attempt(site, certified):
     site.measure(1)
     _, text, _ = certified(site.prefix / "output" / "1-0" / "record.json")
-    assert "other attempts, because the record has no report" in text
+    assert "other attempts are unknown, because the record has no report" in text
 
 
 def test_a_waiver_is_listed_with_its_reason_and_changes_no_verdict(site, certified):

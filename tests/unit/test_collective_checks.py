@@ -58,14 +58,16 @@ def test_a_size_that_was_lost_is_no_pass(which):
     def lose(record):
         record["results"].remove(results_of(record)[which])
 
-    assert judged(change=lose) == [f"{SUM}: 3 sizes were requested, but the record has 2, without {BYTES[which]} bytes"]
+    assert judged(change=lose) == [
+        f"{SUM}: 3 sizes should be measured, but the record has 2, without {BYTES[which]} bytes"
+    ]
 
 
 def test_sizes_that_nobody_asked_for_are_no_pass():
-    assert judged(wanted="1MiB,64MiB") == [f"{SUM}: 2 sizes were requested, but the record has 3"]
+    assert judged(wanted="1MiB,64MiB") == [f"{SUM}: 2 sizes should be measured, but the record has 3"]
     # those of the check, from 1 KiB to 1 GiB by fours
     (said,) = judged(wanted="")
-    assert said.startswith(f"{SUM}: 11 sizes were requested, but the record has 3, without 1024, 4096, ")
+    assert said.startswith(f"{SUM}: 11 sizes should be measured, but the record has 3, without 1024, 4096, ")
 
 
 def test_a_way_that_is_missing_is_told():

@@ -92,20 +92,21 @@ def run_of(command, text=None):
     [
         (
             "NCCL_ALGO=Ring ./all_reduce_perf -g 8",
-            "all_reduce_perf_ring: 8 ranks on one node in this run, 16 ranks on 2 nodes in the other: not comparable",
+            "all_reduce_perf_ring: 8 ranks on one node in this run, 16 ranks on 2 nodes in the other run:"
+            " not comparable",
         ),
         (
             "mpirun --host a,b,c ./all_reduce_perf -g 8",
-            "all_reduce_perf: 24 ranks on 3 nodes in this run, 8 ranks on one node in the other: not comparable",
+            "all_reduce_perf: 24 ranks on 3 nodes in this run, 8 ranks on one node in the other run: not comparable",
         ),
         (
             "NCCL_ALGO=Tree mpirun -np 24 --host a:8,b:8,c:8 ./all_reduce_perf",
             "all_reduce_perf_tree: 24 ranks on 3 nodes in this run, 8 ranks on one node and 16 ranks on 2 nodes in the"
-            " other: not comparable",
+            " other run: not comparable",
         ),
         (
             "mpirun -np 8 ./all_reduce_perf",
-            "all_reduce_perf: 8 ranks on an unknown number of nodes in this run, 8 ranks on one node in the other:"
+            "all_reduce_perf: 8 ranks on an unknown number of nodes in this run, 8 ranks on one node in the other run:"
             " not comparable",
         ),
     ],
@@ -219,7 +220,8 @@ def test_cores_of_a_host_stand_beside_no_gpus_and_that_is_said(against):
     code, lines = against(host, "h800")
     assert code == 3
     assert (
-        "device_to_device_memcpy_write_ce: cores of a host in this run, devices in the other: not comparable" in lines
+        "device_to_device_memcpy_write_ce: cores of a host in this run, devices in the other run: not comparable"
+        in lines
     )
     assert not any("CORE" in line for line in lines)
     code, lines = against(host, host)
@@ -234,8 +236,8 @@ def test_another_type_or_reduction_is_not_comparable_and_that_is_said(against, t
         result["notes"].append("asked for double, max")
     doubles.write_text(json.dumps(record))
     for here, there, said in (
-        (doubles, usual, "no other setting in the other"),
-        (usual, doubles, "double, max in the other"),
+        (doubles, usual, "no other setting in the other run"),
+        (usual, doubles, "double, max in the other run"),
     ):
         _, lines = against(here, there)
         text = " ".join(" ".join(lines).split())
@@ -264,10 +266,10 @@ def by_mpi(by_nccl, tmp_path):
 
 def test_collectives_of_another_library_are_not_comparable_and_that_is_said(against, by_nccl, by_mpi):
     here, there = "MPI between host memory", "NCCL between devices"
-    assert against(by_mpi) == (3, [f"all_reduce_perf: {here} in this run, {there} in the other: not comparable"])
+    assert against(by_mpi) == (3, [f"all_reduce_perf: {here} in this run, {there} in the other run: not comparable"])
     assert against(by_nccl, by_mpi) == (
         3,
-        [f"all_reduce_perf: {there} in this run, {here} in the other: not comparable"],
+        [f"all_reduce_perf: {there} in this run, {here} in the other run: not comparable"],
     )
 
 

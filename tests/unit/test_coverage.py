@@ -92,7 +92,7 @@ def test_how_long_a_run_takes_is_that_of_runs_that_measured_all(covered):
     ("change", "said"),
     [
         (lambda content: content["software"].update(driver="590.1"), "driver 580.159.04 -> 590.1"),
-        (lambda content: content["nodes"][0].update(boot="ffff"), "it was restarted"),
+        (lambda content: content["nodes"][0].update(boot="ffff"), "node restarted"),
         (
             lambda content: content["devices"][2]["part"].update(serial="999"),
             "device at slot 2 serial 1652-n1 -> serial 999",

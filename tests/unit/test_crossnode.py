@@ -96,7 +96,7 @@ def test_a_size_that_was_not_measured_is_told(which):
     """A process that was killed between two sizes leaves whole ones alone."""
     size = (1024, 4096, 16384)[which]
     found = of_sweep(change=lambda record: record["results"].pop(which))
-    assert found == [f"{RANKS}: 3 sizes were requested, but the record has 2, without {size} bytes"]
+    assert found == [f"{RANKS}: 3 sizes should be measured, but the record has 2, without {size} bytes"]
 
 
 def test_an_empty_message_is_a_size():
@@ -193,7 +193,7 @@ def of_pairs(pairs=2, sizes="1:4MiB:4", **spoiled):
 def test_a_sweep_of_pairs_is_judged_by_all_of_its_sizes_tables_and_pairs():
     assert of_pairs() == []
     assert of_pairs(pairs=4) == [f"{NODES}: 4 pairs of ranks should measure concurrently, but 2 did"]
-    assert any("23 sizes were requested, but the record has 12" in fault for fault in of_pairs(sizes="1:4MiB:2"))
+    assert any("23 sizes should be measured, but the record has 12" in fault for fault in of_pairs(sizes="1:4MiB:2"))
 
 
 DRAINED, DOWN = "drained: bad DIMM", "down*: Not responding"

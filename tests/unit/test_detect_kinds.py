@@ -90,7 +90,7 @@ def test_mig_slices_are_no_gpus_and_a_job_requests_whole_ones(tmp_path):
 
 def test_a_request_that_slurm_may_fill_with_slices_is_noted():
     """A request names one type, and these nodes have two."""
-    note = "jobs may get MIG slices: their request cannot name two types of GPUs"
+    note = "jobs may get MIG slices, because a request cannot name several types of GPUs"
     slices = "gpu:a100_1g.5gb:7"
     for text, noted in ((f"gpu:a100:1,gpu:h100:1,{slices}", True), (f"gpu:a100:2,{slices}", False), (slices, False)):
         (one,) = composed(f"u|2|idle|64|{text}|(null)\n", "u").partitions

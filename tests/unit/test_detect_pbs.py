@@ -14,7 +14,11 @@ def test_pbs_counts_hosts_not_virtual_nodes_and_finds_the_nodes_of_each_queue():
         "gpu": ({cluster.NodeType(96, 8): 1}, 0),
     }
     text = partitions.system_file(found, "my-cluster")
-    for note in ["left out: route only routes", "left out: nowhere has no nodes", "it is not started: no job starts"]:
+    for note in [
+        "left out: route only routes",
+        "left out: nowhere has no nodes",
+        "the queue is not started: no job starts",
+    ]:
         assert note in text
     assert "only for some users: acl_groups = project1,project2" in text
     _, entries = written(found)
@@ -61,8 +65,8 @@ def test_jobs_reach_a_queue_of_pbs_through_its_routing_queue(routes, access, clo
 @pytest.mark.parametrize(
     ("limits", "closed", "note"),
     [
-        ("resources_min.nodect = 2", False, "jobs of one node need another partition"),
-        ("resources_min.nodect = 3", True, "(resources_min.nodect), but may have at most 2"),
+        ("resources_min.nodect = 2", False, "use another partition for jobs of one node"),
+        ("resources_min.nodect = 3", True, "(resources_min.nodect), but the maximum is 2"),
         ("resources_min.nodect = 1", False, ""),
     ],
 )
@@ -101,7 +105,7 @@ def test_openpbs_of_two_nodes():
         "workq": ({cluster.NodeType(4, 2): 2}, 1),
         "gpuq": ({cluster.NodeType(4, 2): 1}, 0),
     }
-    assert "it is not started: no job starts" in each["gpuq"].notes
+    assert "the queue is not started: no job starts" in each["gpuq"].notes
     assert each["workq"].notes == ()
     assert found.notes == ("left out: route only routes jobs to other queues",)
 

@@ -224,13 +224,15 @@ def test_of_several_associations_of_an_account_that_of_the_partition_is_true(min
 @pytest.mark.parametrize("fewest", [0, 1, 2])
 def test_a_partition_without_jobs_of_one_node_says_so(fewest):
     text = awkward(most=f"3 MinNodes={fewest}")[1]
-    assert ("a job needs 2 nodes or more (MinNodes): jobs of one node need another partition" in text) == (fewest == 2)
+    assert ("a job needs 2 nodes or more (MinNodes): use another partition for jobs of one node" in text) == (
+        fewest == 2
+    )
 
 
 @pytest.mark.parametrize(("most", "fewest", "can"), [("2", 4, 2), ("UNLIMITED", 4, 3), ("3", 4, 3)])
 def test_a_partition_whose_least_job_is_larger_than_its_largest_is_closed(most, fewest, can):
     one, text = awkward(most=f"{most} MinNodes={fewest}")
-    assert one.closed and f"a job needs 4 nodes or more (MinNodes), but may have at most {can}: no job starts" in text
+    assert one.closed and f"a job needs 4 nodes or more (MinNodes), but the maximum is {can}: no job starts" in text
     assert not awkward(most=f"{most} MinNodes={can}")[0].closed
 
 

@@ -183,7 +183,7 @@ def test_a_cell_that_was_fine_alone_is_not_blamed_and_one_of_a_single_look_is_to
     assert "gpu2->gpu5 is 10.0 % slow" in text and "check this direction" in text
     assert found(("gpu2", "gpu5", 352.0, 396.0, "not-reproduced"))[1].findings == ()
     text, diagnosed = found(("gpu1", "gpu2", 380.0, 396.0, "not-reproduced"))
-    assert "seen once: measure it again, alone" in text and ": check " not in text
+    assert "seen once: measure gpu2->gpu5 again, alone" in text and ": check " not in text
     assert [one.unconfirmed for one in diagnosed.findings] == [True]
 
 

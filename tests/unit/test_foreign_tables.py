@@ -124,9 +124,9 @@ def test_a_direction_without_its_total_or_of_other_devices_is_left_out_and_said(
     small = nvbandwidth("device_to_device_memcpy_write_ce", SQUARE)
     run = only(DIRECTIONS[: DIRECTIONS.rindex("memcpy CE")] + small)
     assert [one.testcase for one in run.tables] == ["device_to_device_memcpy_write_ce"]
-    assert "tables that do not belong together, or lacks the total" in run.faults[0]
+    assert "tables of different sizes, or lacks the total" in run.faults[0]
     larger = DIRECTIONS[: DIRECTIONS.index("Total")] + "Total bandwidth (GB/s)\n 0\n 0 N/A\n\n"
-    assert "do not belong together" in only(larger + small).faults[0]
+    assert "tables of different sizes" in only(larger + small).faults[0]
     with pytest.raises(BadInput, match="line 7: .* has the table 'Read1' twice"):
         read_text(DIRECTIONS.replace("Read2", "Read1"))
 

@@ -282,7 +282,7 @@ def test_no_other_finding_hides_an_intermittent_cell(judged_run, make_record):
 def test_the_diagnosis_names_a_failed_cell_and_does_not_advise_itself(make_record, write_record, tmp_path, linkmatrix):
     path = write_record(with_short_samples(make_record(), SLOW), tmp_path / "record.json")
     said = " ".join(linkmatrix.out("diagnose", path, code=1).split())
-    assert "1 cell failed, and no single component explains it gpu0->gpu1 is intermittent: 3 of 72" in said
+    assert "1 cell failed, and no single component explains the failure gpu0->gpu1 is intermittent: 3 of 72" in said
     assert "Next step: Measure gpu0->gpu1 again" in said and "linkmatrix diagnose" not in said
 
 

@@ -73,7 +73,7 @@ def test_a_run_that_was_killed_is_resumed_from_what_its_reframe_left(machine):
     (machine.folder / "aborts").unlink()
     machine.run("--mode", "nightly")  # another run's report is newer
     code, out = machine.run("--mode", "quick", "--resume")
-    assert f"the previous run was killed. Its ReFrame wrote the report {report.name}" in out
+    assert f"the previous run was killed, but ReFrame wrote its report: {report.name}" in out
     assert "--exclude=/abc1" in machine.commands()[-1] and "--exclude=/abc2" not in machine.commands()[-1]
 
 

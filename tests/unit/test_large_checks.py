@@ -75,7 +75,7 @@ def bisection(result, _):
     [
         (other_nodes, "its rows lack n0"),
         (another_order, "its rows are n39, n38, n37, n36, 36 more, expected are n0, n1, n2, n3, 36 more"),
-        (bisection, "all pairs were requested, but the record has pairs between two halves"),
+        (bisection, "all pairs should be measured, but the record has pairs between two halves"),
     ],
 )
 def test_what_is_missing_in_the_record_is_told(stage, change, said):

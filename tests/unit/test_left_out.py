@@ -122,5 +122,6 @@ def test_diagnose_says_it_without_any_reference(tmp_path, linkmatrix):
     path.write_text(json.dumps(record))
     said = " ".join(linkmatrix.out("diagnose", path).split())
     assert (
-        "without gpu2, the other ranks are 26.4 % faster than without any other rank: check gpu2 and its links" in said
+        "excluding gpu2 makes the other ranks 26.4 % faster than excluding any other rank: check gpu2 and its links"
+        in said
     )

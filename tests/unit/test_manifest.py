@@ -95,7 +95,7 @@ def test_the_manifest_changes_with_a_reason_that_stays(machine, capsys):
     code, out = machine.run("--manifest", "the second fabric was taken out")
     assert code == 0 and "measures 1 test case from now on" in out
     frozen = json.loads(FILE.read_text())["modes"]["acceptance"]["frozen"]
-    assert [one["reason"] for one in frozen] == ["the first that passed", "the second fabric was taken out"]
+    assert [one["reason"] for one in frozen] == ["the first run that passed", "the second fabric was taken out"]
     for options in (["--manifest", " "], ["--manifest", "x", "--resume"], ["--manifest", "x", "--", "-n", "one"]):
         assert cli.main(["run", "--reframe", str(machine.reframe), *options]) == 2
 
@@ -106,7 +106,7 @@ def test_what_is_new_is_told(machine):
     machine.run()
     machine.prepare("pass", "pass")
     code, out = machine.run()
-    assert code == 0 and "intranode_p2p %testcase=1" in out and "--manifest REASON adds them" in out
+    assert code == 0 and "intranode_p2p %testcase=1" in out and "to add these: --manifest REASON" in out
 
 
 def test_a_skip_is_excused_only_by_the_manifest(machine, linkmatrix):

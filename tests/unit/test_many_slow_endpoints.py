@@ -57,7 +57,7 @@ def test_who_was_slow_with_everyone_is_named_and_that_chance_may_do_as_much(make
 )
 def test_the_way_in_which_it_was_slow_is_said(make_record, slow, said):
     (sentence,) = said_of(make_record, drawn_for(COUNT), lambda r, c, _: 0.7 if slow(r, c) else 1.0, ["n5"])
-    assert sentence.startswith(f"{said}: uncertain, because it was not confirmed within --max-time; measure again")
+    assert sentence.startswith(f"{said}: uncertain, because --max-time ended before the confirmation; measure again")
 
 
 @pytest.mark.parametrize("count", [8, 10, 11])
@@ -169,7 +169,7 @@ def test_of_cells_that_measure_both_ways_an_end_is_an_endpoint():
     slow = [cell for cell in RING if 4 in cell]
     (said,) = told(RING, slow, both_ways=True, still=["n4"])
     assert said.startswith(
-        "n4 was slow with every peer: uncertain, because it was not confirmed within --max-time; measure"
+        "n4 was slow with every peer: uncertain, because --max-time ended before the confirmation; measure"
     )
 
 
@@ -187,7 +187,7 @@ def test_endpoints_that_were_not_settled_are_told_apart_from_those_that_chance_m
     slow = [cell for cell in RING if cell[0] in (0, 5, 10)]
     settled, open_ends = told(RING, slow, still=["n5"])[::-1]
     assert open_ends.startswith(
-        "n5 sent slowly to every peer: uncertain, because it was not confirmed within --max-time; "
+        "n5 sent slowly to every peer: uncertain, because --max-time ended before the confirmation; "
     )
     assert settled.startswith("n0, n10 sent slowly to every peer: uncertain, because this can be chance if 12 of")
     assert settled.endswith("the full matrix of them and of some other endpoints")

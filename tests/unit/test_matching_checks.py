@@ -52,7 +52,7 @@ def test_a_whole_matrix_is_not_what_was_asked_for(run):
     def whole(result):
         result["schedule"]["mode"] = "rounds"
 
-    assert "matchings were requested, but the record has all pairs" in " ".join(faults(run(whole)))
+    assert "matchings should be measured, but the record has all pairs" in " ".join(faults(run(whole)))
 
 
 def test_the_check_asks_for_matchings_of_all_nodes_and_is_in_no_other_run():

@@ -54,7 +54,7 @@ def test_each_scheduler_is_told_of_known_good_nodes_in_its_words(exported):
             "neither known good nor flagged: n3 was INCOMPLETE 1 day ago (device_to_device_memcpy_write_ce NV18), n4 w"
             in out
         )
-        assert "n4 was measured 200 days ago, and only the last 30 days count" in out
+        assert "n4 was measured 200 days ago, but only runs of the last 30 days count" in out
 
 
 def test_each_scheduler_is_told_of_suspect_nodes_with_commands_to_copy(exported):

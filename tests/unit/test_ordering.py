@@ -97,7 +97,7 @@ def emptied(result, part, value):
         ("rounds", 0, Verdict.INCOMPLETE, "2 of 2 cells have no checked round"),
         ("rounds", None, Verdict.INCOMPLETE, "the order of their writes is unknown"),
         ("wrong_words", None, Verdict.INCOMPLETE, "have no checked round"),
-        ("wrong_words", 5, Verdict.FAIL, "2 of 2 cells with the status ok had wrong words"),
+        ("wrong_words", 5, Verdict.FAIL, "2 of 2 cells had wrong words"),
         ("unseen", 1, Verdict.FAIL, "or unseen flags"),
     ],
 )

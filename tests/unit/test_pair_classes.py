@@ -101,7 +101,10 @@ def test_an_unknown_class_in_place_of_the_adopted_one_is_incomplete(make_record,
     content = fallen(make_record(value=400.0), (0, 1), link_class=found, value=400.0)
     matrix = judged(content, references({"NV18": "gpu[0-3]->gpu[0-3]"}))
     cell = matrix.cells["gpu0", "gpu1"]
-    assert matrix.verdict is cell.verdict is Verdict.INCOMPLETE and "path unknown: adopted NV18" in cell.reason
+    assert (
+        matrix.verdict is cell.verdict is Verdict.INCOMPLETE
+        and "path unknown, but the reference is for NV18" in cell.reason
+    )
     slow = judged(fallen(content, (0, 1), link_class=found), references({"NV18": "gpu[0-3]->gpu[0-3]"}))
     assert slow.cells["gpu0", "gpu1"].verdict is Verdict.FAIL, "a slow pair is a fault, whatever its path"
 

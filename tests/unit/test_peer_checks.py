@@ -174,7 +174,7 @@ def test_each_size_of_nccl_tests_has_its_ways():
     assert one.machine_faults() == [] and (record["imported"]["nodes"], record["imported"]["ranks"]) == (1, 8)
     assert one.table_faults() == [] and one.values()["in-place@1073741824"] == 232.62
     one.sizes = "512:8GiB:8"
-    assert "9 sizes were requested, but the record has 8" in one.table_faults()[0]
+    assert "9 sizes should be measured, but the record has 8" in one.table_faults()[0]
 
 
 def osu(text=OSU, places=("n1", "n1"), link_class="NODE", each=2):

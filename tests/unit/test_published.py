@@ -69,7 +69,7 @@ def test_each_number_of_blocks_stands_beside_its_like(linkmatrix, tmp_path):
     (tmp_path / "record.json").write_text(json.dumps(some))
     code, out, _ = linkmatrix("compare", path, "--against", tmp_path / "record.json")
     assert re.search(
-        r"^device_to_device_memcpy_write_sm, 32 blocks: 1 blocks, .* in the other: not comparable$", out, re.M
+        r"^device_to_device_memcpy_write_sm, 32 blocks: 1 blocks, .* in the other run: not comparable$", out, re.M
     )
     code, out, _ = linkmatrix("compare", "--all", path, "--against", "h800")
     assert code == 0 and "device_to_device_memcpy_write_sm, 32 blocks (512 MiB against 64 MiB)" in out

@@ -154,7 +154,7 @@ def test_all_at_once_are_held_against_the_sum_of_each_alone():
     (result,) = record["results"]
     assert result["testcase"] == "ib_write_bw_at_once" and result["values"] == [[12.22125], [6.11]]
     assert result["parts"]["alone"]["values"] == [[12.22125], [12.22125]]
-    assert "concurrently 75.0 % of the sum of their separate values" in result["notes"]
+    assert "all adapters concurrently reach 75.0 % of the sum of their separate values" in result["notes"]
     (fault,) = ratio_faults(record, groups(at_once=0.95, ratio=0.95))
     assert fault.startswith(
         "ib_write_bw_at_once: all adapters concurrently reach 75.0 % of the sum of their separate values"

@@ -197,7 +197,7 @@ def test_a_long_row_is_checked_as_every_single_cell_would_be(name, row):
 
 def test_a_number_of_many_digits_and_an_exponent_is_refused(tmp_path, make_record):
     text = json.dumps(make_record()).replace('"seconds": 1.5', '"seconds": ' + "9" * 299 + "e99")
-    assert "it contains the number" in refusal(tmp_path, text.encode())
+    assert "the number " in refusal(tmp_path, text.encode())
 
 
 CONTRADICTIONS = {
@@ -232,5 +232,5 @@ def test_a_run_that_has_not_ended_is_no_pass_for_anybody(tmp_path, make_record, 
 
 
 def test_a_record_of_a_development_version_is_refused_by_its_name(make_record):
-    with pytest.raises(BadInput, match=r"linkmatrix\.record/1 of a development version"):
+    with pytest.raises(BadInput, match=r"linkmatrix\.record/1 is of a development version"):
         reading.check({**make_record(), "schema": "linkmatrix.record/1"})

@@ -93,7 +93,7 @@ def test_a_cell_is_a_straggler_beyond_what_it_is_noisy_itself(make_record, monke
         found = cell(content, wide)
         assert found.verdict is verdict
         if verdict is Verdict.WARN:
-            assert f"is {100 * off:.1f} % worse than its link class" in found.reason
+            assert f"value / reference is {100 * off:.1f} % worse than the median of its link class" in found.reason
 
 
 def test_a_total_of_a_part_is_no_value_to_hold_against_anything(make_record):

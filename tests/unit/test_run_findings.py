@@ -207,7 +207,7 @@ def test_two_halves_have_as_many_cells_as_pairs_of_one_device_of_each(make_recor
     assert list(run_findings.facts(record)) == []
     result["status"][0][2] = "not-applicable"
     (one,) = run_findings.facts(record)
-    assert one.sentence == "only 3 of 16 cells were scheduled, but at least 4 cells connect the two halves"
+    assert one.sentence == "only 3 of 16 cells were scheduled, but two halves need at least 4"
 
 
 def test_what_another_program_printed_has_no_samples_to_count(judged_run, make_record):

@@ -78,8 +78,8 @@ def test_a_number_of_nodes_is_refused_where_each_test_measures_two(tmp_path, tes
         ("extra_opts=--size,1", "-S intranode_p2p.size=SIZE"),
         ("intranode_p2p.extra_opts=--samples,3,--size=1", "-S intranode_p2p.size=SIZE"),
         ("rank_collectives.extra_opts=--size,1", "-S rank_collectives.sizes=SIZE"),
-        ("node_sweep.extra_opts=--size,1MiB", "leave it out"),
-        ("extra_opts=--concurrency,serial", "leave it out"),
+        ("node_sweep.extra_opts=--size,1MiB", "omit the option"),
+        ("extra_opts=--concurrency,serial", "omit the option"),
     ],
 )
 def test_an_option_that_no_reference_describes_is_bad_input(checked, option, remedy):

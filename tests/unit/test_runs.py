@@ -235,7 +235,7 @@ def test_two_tests_of_a_report_that_read_one_measurement_are_two_verdicts_and_on
     path = report(case(kept.parent), case(kept.parent, display_name="again"))
     assert len(stored.find_all([path]).tests) == 2
     (run,) = stored.find_each([path], for_verdicts=False)
-    assert len(run.tests) == 1 and run.again[0].endswith("so it counts once")
+    assert len(run.tests) == 1 and run.again[0].endswith("so the result counts once")
 
 
 def test_a_test_that_another_report_calls_failed_is_no_copy_of_one_that_passed(tmp_path, report, write_record):

@@ -38,9 +38,9 @@ def test_a_number_of_bodies_that_was_lost_is_no_pass():
     def lose(record):
         record["results"].remove(results_of(record)[1])
 
-    assert judged(change=lose) == [f"{STRONG}: 2 sizes were requested, but the record has 1, without 8192 bodies"]
+    assert judged(change=lose) == [f"{STRONG}: 2 sizes should be measured, but the record has 1, without 8192 bodies"]
     (said,) = judged(bodies="2100")
-    assert said == f"{STRONG}: 1 sizes were requested, but the record has 2"
+    assert said == f"{STRONG}: 1 size should be measured, but the record has 2"
 
 
 def test_each_test_case_has_default_bodies():

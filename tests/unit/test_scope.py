@@ -230,7 +230,7 @@ def test_a_disturbed_run_changes_nothing_and_the_third_in_a_row_keeps_the_node_o
     exported.add(READ, {})  # another scope
     exported.add(WRITE, EGRESS, disturb_n1, result="fail")
     code, out = exported("--format", "hostfile")
-    streak = f"{WRITE} gpu3->gpu0 was DISTURBED 3 times without a clean run in between"
+    streak = f"{WRITE} gpu3->gpu0 was DISTURBED in 3 runs, and no run in between was clean"
     assert code == 3 and f"n1 cannot be judged while hog runs: {streak}" in out
     reports = sorted((exported.store.prefix / "reports").iterdir())
     assert "cannot be judged while hog runs" in exported("--format", "hostfile", *reports)[1], "named runs say the same"

@@ -69,7 +69,7 @@ def test_a_job_that_nobody_knows_is_given_up_and_not_before_its_time(slurm, comm
     clock.now += 0.1
     slurm.poll(job)
     assert job.state == "LOST" and slurm.finished(job)
-    assert "squeue does not know the job, for 2 min; sacct does not know the job" in str(job.exception)
+    assert "for 2 min: squeue does not know the job; sacct does not know the job" in str(job.exception)
     assert len(log) == 1
     asked = len(commands.calls("squeue"))
     slurm.poll(job)
@@ -98,7 +98,7 @@ def test_daemons_that_are_silent_are_waited_for_and_then_the_job_is_given_up_wit
         assert job.state == "RUNNING"
     clock.now += 1
     slurm.poll(job)
-    assert "squeue does not answer, for 30 min; sacct: sacct: error: Connection refused" in str(job.exception)
+    assert "for 30 min: squeue does not answer; sacct: sacct: error: Connection refused" in str(job.exception)
     assert commands.calls("scancel") == ["12"]
 
 

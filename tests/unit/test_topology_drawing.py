@@ -136,7 +136,7 @@ def test_a_missing_cell_is_marked(drawn, make_record):
 def test_above_16_endpoints_a_sentence_stands_in_its_place(drawn, make_record):
     text, found = drawn(make_record(count=17))
     assert found.size == (0, 0)
-    assert "17 endpoints: above 16 there is no drawing" in text and "NV18: every pair" in text
+    assert "no drawing, because 17 endpoints are more than 16" in text and "NV18: every pair" in text
     assert drawn(make_record(count=16))[1].size != (0, 0)
 
 
@@ -148,7 +148,9 @@ def test_the_sentence_stands_too_where_a_record_leaves_its_topology_out(judged_r
         ("link_class", "links", "peer_access", "min_path"), []
     )
     (one,) = machine_drawing.drawings(Analysis(None, judged_run(record)[1]))
-    assert one["left_out"].startswith(f"{count} endpoints: above 16 there is no drawing") and one["classes"] == []
+    assert (
+        one["left_out"].startswith(f"no drawing, because {count} endpoints are more than 16") and one["classes"] == []
+    )
 
 
 def test_an_adapter_that_is_down_says_so_and_far_ones_of_many_are_left_out_in_words(drawn, make_record):

@@ -19,7 +19,7 @@ from linkmatrix.runs import judging, suspects, testcases
 from linkmatrix.show import machine
 from linkmatrix.show.analysis import Analysis
 
-ALLOWED = "within their tolerances, but slower than noise explains"
+ALLOWED = "within their tolerances, but slower by more than the noise"
 LINK = [(("link", 1, 10),)]
 
 
@@ -110,7 +110,7 @@ def test_beside_it_what_failed_comes_first_and_is_suspect_alone():
     first, second, third = Analysis(None, [one]).findings
     assert first.verdict is Verdict.FAIL and first.text.startswith("n001:gpu0->n003:gpu0 50.")
     assert second.verdict is Verdict.WARN and ALLOWED in second.text
-    assert third.verdict is Verdict.WARN and "worse than its link class" in third.text
+    assert third.verdict is Verdict.WARN and "worse than the median of its link class" in third.text
     marks = machine.test_marks(Analysis(None, [one]), one)
     assert {mark.word: mark.verdict for mark in marks} == {"slow": Verdict.WARN, "too fast": Verdict.FAIL}
     assert {label for label, *_ in suspects.test_flags(one, content, {})} == {"n001:gpu0", "n003:gpu0"}

@@ -126,7 +126,7 @@ def test_what_else_has_the_same_cells_is_said_with_what_would_tell():
     alike = (("node", 1), ("node_pair", (0, 1)), ("class", 1), ("rail", 1))
     assert sentences.equivalent_causes(finding("nic", 2), NAMES) == ""
     assert sentences.equivalent_causes(finding("nic", 2, alike=alike), NAMES) == (
-        ". The same cells also fit: n8 (the node: its NICs, PCIe and uplink);"
+        ". Other causes of the same slow cells: n8 (the node: its NICs, PCIe and uplink);"
         " nodes n7 and n8 (the path between the two nodes); NET (what they share: driver, BIOS, clocks, throttling)"
         "; 1 more. To distinguish: measure with a third node: the node that is slow with the third node is at fault"
     )
@@ -189,7 +189,8 @@ def test_cells_without_a_value_are_counted_by_what_became_of_them(make_record):
     text = sentences.missing_sentence(one, NAMES, risen("r1"), matrix, FOUR)
     assert text.startswith(
         "none of the 3 cells that r1 sends has a value (2 timeout, 1 not-run): check its egress."
-        " The same cells also fit: NET (what they share: driver, BIOS, clocks, throttling). To distinguish: "
+        " Other causes of the same slow cells: NET (what they share: driver, BIOS, clocks, throttling)."
+        " To distinguish: "
     )
     assert "Evidence: r1: replay0" in text
     device = Finding("device", 1, -0.6, 6, 3, 9.0, missing=True)

@@ -168,7 +168,9 @@ def outlier_sentences(
         side = "below" if deviation < 0 else "above"
         source = result["rows"][row if chosen is None else chosen[row]]
         pair = f"{source}->{result['columns'][column]}"
-        sentences.append(f"{pair} in {samples[run].source}, {100 * abs(deviation):.1f} % {side} its median of all runs")
+        sentences.append(
+            f"{pair} in {samples[run].source}, {100 * abs(deviation):.1f} % {side} the median of this pair in all runs"
+        )
     return sentences
 
 

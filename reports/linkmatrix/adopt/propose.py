@@ -41,7 +41,7 @@ from .proposal import (
 
 ROWS = 32  # rows read per run of a matrix too large for memory
 FEWEST = 6  # runs: the range of fewer runs contains the median with less than 95 % probability
-DRIFT_REMEDY = "Choose six or more runs of one level with --since DATE or --runs K, or set --as-is REASON"
+DRIFT_REMEDY = "Choose six or more runs without a trend or step (--since DATE or --runs K), or set --as-is REASON"
 OUTLIER_REMEDY = "Adopt from runs without outliers, or set --with-outliers"
 SLOW_REMEDY = "Repair the slow component, then measure again, or set --as-is REASON"
 LINK_PATHS = (DataPath.LINK, DataPath.HOST, DataPath.FABRIC)  # paths whose bandwidth is similar in each run
@@ -144,7 +144,7 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None,
         sigma = found.class_sigma.get(group)
         if sigma is None or not all(group in one for one in of_runs):
             raise BadInput(
-                f"{name}: link class {group} is missing in a run, or in the matrix rows that were read for the noise"
+                f"{name}: link class {group} is missing in a run, or in the rows that were read for the noise"
             )
         by_link = unit != "us" and data_path(samples[0].result, group, backend) in LINK_PATHS
         refuse_noise(name, group, sigma, cells, len(samples), MOST_LINK_NOISE if by_link else MOST_NOISE)

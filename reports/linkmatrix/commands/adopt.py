@@ -57,7 +57,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="adopt despite a slow component, a trend or a step; the file stores the reason",
     )
     command.add_argument(
-        "--allow-lower", action="store_true", help="lower references that the runs do not reach; needs --reason"
+        "--allow-lower", action="store_true", help="lower references if the runs are slower; needs --reason"
     )
     command.add_argument("--reason", metavar="TEXT", help="reason for lower references; the file stores the reason")
     command.add_argument(
@@ -117,7 +117,7 @@ def adopt_into_file(file: Path, options: argparse.Namespace) -> int:
     changes, lowering, problems = proposed_changes(options, samples, present)
     if not changes and not problems:
         remedy = "no result is usable" if refused else "name records or reports, or remove some of the options"
-        raise BadInput(f"no run is left to adopt from: {remedy}")
+        raise BadInput(f"no run can be adopted: {remedy}")
     for key, (proposal, found) in {**changes, **lowering}.items():
         say(*summary_lines(key, proposal, found))
     for table in dict.fromkeys(table for _, table, _ in changes):
@@ -192,7 +192,7 @@ def proposed_changes(
         lowered = sum(change.kind == "lowered" for change in found)
         if lowered and not options.allow_lower:
             lowering[key] = (proposal, found)
-            why = "would be lowered: find the cause, or accept it with --allow-lower --reason TEXT"
+            why = "would be lowered: find the cause, or accept lower references with --allow-lower --reason TEXT"
             problems.append(f"{name}: {units.counted(lowered, 'reference')} {why}")
             continue
         classes[check, table] = adopted

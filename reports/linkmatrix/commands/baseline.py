@@ -30,7 +30,7 @@ ENDING = (FAIL, BAD_INPUT, CANNOT)  # exit codes of a run that end this command
 MOST_RUNS = 100
 MOST_REPEATED = 2  # maximum number of runs, as a multiple of --runs
 IDLE = "Next step: Let each program wait until other processes end: linkmatrix baseline --wait-idle 600"
-REASON = "linkmatrix baseline, without test cases that are too noisy for references"  # in the manifest
+REASON = "linkmatrix baseline; test cases that are too noisy for references are left out"  # in the manifest
 RETRY = "--retries=1"  # a value outside its tolerance is FAIL only if it is outside again
 
 

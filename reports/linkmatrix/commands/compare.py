@@ -199,7 +199,7 @@ def compare(ours: list[Figures], theirs: list[Figures], wanted: set[str], other_
             pass  # both have the same number of pairs; the selection of the pairs may differ
         elif any(two.variant for two in same) or (same and first.variant and first.extent is not None):
             variants = ", ".join(dict.fromkeys(two.variant.removeprefix(", ") or "no other setting" for two in same))
-            found.left_out.append(f"{title(first)}: {variants} in the other: not comparable")
+            found.left_out.append(f"{title(first)}: {variants} in the other run: not comparable")
             continue
         same = [two for two in same if two.alias == first.alias] or same  # prefer the same memory
         same = [two for two in same if two.route == first.route] or [two for two in same if not two.alias]
@@ -217,7 +217,7 @@ def compare(ours: list[Figures], theirs: list[Figures], wanted: set[str], other_
 
 def not_comparable(figures: Figures, here: str, there: str) -> str:
     """The sentence about a test case whose property is `here` in this run, and `there` in the other run."""
-    return f"{title(figures)}: {here} in this run, {there} in the other: not comparable"
+    return f"{title(figures)}: {here} in this run, {there} in the other run: not comparable"
 
 
 def add_rows(ours: list[Figures], theirs: list[Figures], compared: Compared, other_name: str) -> None:

@@ -117,7 +117,8 @@ def diagnosis_lines(analysis: Analysis, judged: Judged, result: Result, matrix: 
         return
     if not found.sentences and matrix.counts[Verdict.FAIL]:
         bad = matrix.counts[Verdict.FAIL]
-        yield f"{units.counted(bad, 'cell')} failed, and no single component explains {'them' if bad > 1 else 'it'}"
+        failures = "the failures" if bad > 1 else "the failure"
+        yield f"{units.counted(bad, 'cell')} failed, and no single component explains {failures}"
         failed = [cell for _, cell in matrix.worst_cells(MOST_CELLS)[0] if cell.verdict is Verdict.FAIL]
         yield from (cell.reason for cell in failed)
     yield from found.effects

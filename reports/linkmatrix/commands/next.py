@@ -201,9 +201,10 @@ def plan_lines(covered: Any, jobs: Sequence[Any], budget: float) -> Iterator[str
     yield f"planned: {units.figure(hours, 2)} of {budget / 3600:g} node-hours"
     for found, what, span in ((alone, "node", covered.node_duration), (pairs, "pair of nodes", covered.pair_duration)):
         if found:
+            took = f"took at most {span.seconds:.0f} s after the start of the job"
             yield (
                 f"  {units.counted(len(found), what)}, {span.seconds:.0f} s each: 90 % of"
-                f" {units.counted(span.runs, 'stored run')} took at most as long, not counting the time to start a job"
+                f" {units.counted(span.runs, 'stored run')} {took}"
             )
     reasons = [f"{', '.join(job.nodes)}: {job.why}" for job in jobs if job.why]
     yield from (f"  {reason}" for reason in units.first(reasons, MOST_NAMED))

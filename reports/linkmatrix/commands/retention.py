@@ -57,8 +57,8 @@ def remove_old_sessions(prefix: Path, keep: int | None, days: int | None, clean_
         outlived, doubtful = folders.expired_files(reports[1:], days)
         old |= set(outlived)
         if left := set(doubtful) - old:
-            count = f"{units.counted(len(left), 'report')}, followed by half a year or more without reports"
-            say(f"kept, because the clock may have jumped: {count}; --keep N removes them")
+            count = f"{units.counted(len(left), 'report')} before half a year without reports"
+            say(f"kept, because the clock may have jumped: {count}; to remove these reports: --keep N")
     flags = reports_with_flags(prefix, clean_runs, repository) if old else set()
     kept = {path for path in old if flags is None or path.name in flags}
     if kept and flags is not None:

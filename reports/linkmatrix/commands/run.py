@@ -212,7 +212,7 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
         say(f"INCOMPLETE  {full}" + (f"; this run's report is {report}" if report else ""))
         return CANNOT
     if report is None and code == 0 and before.passed and before.report:
-        say("nothing is left to measure: the previous report is judged again")
+        say("all tests passed earlier: the previous report is judged again")
         report = before.report
     any_job_started = any((prefix / "stage" / stamp).rglob("rfm_job.out"))
     if report is None and (any_unreadable or any_job_started):
@@ -241,7 +241,7 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
     verdict = analysis.verdict
     acceptance = options.mode == ACCEPTANCE
     if acceptance and verdict is Verdict.NOT_JUDGED:
-        lines.append("acceptance requires a reference for each value, so this is exit code 3")
+        lines.append("acceptance requires a reference for each value, so the exit code is 3")
     if note := junit.add_run_notices(for_junit, analysis.notices):
         say(note)
     step = analysis.only_step

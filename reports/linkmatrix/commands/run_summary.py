@@ -66,7 +66,7 @@ def analyse_report(report: Path, code: int, repository: Path) -> tuple[Analysis,
     if retries and not any(one.test.rerun for one in judged):
         repeated = sorted({one.test.name for one in judged if one.test.attempt})
         count = "1 retry" if retries == 1 else f"{retries} retries"
-        lines.append(f"{count} of {', '.join(repeated)[:400]}: a test that failed first is WARN at best")
+        lines.append(f"{count} of {', '.join(repeated)[:400]}: a test that needed a retry is WARN at best")
         lines += [f"  passed in a retry: {clean(name)}" for name in passed_later]
     if code != 0 and all(one.test.result in ("", "pass") for one in judged) and analysis.verdict < Verdict.INCOMPLETE:
         analysis.verdict = Verdict.INCOMPLETE

@@ -267,7 +267,9 @@ def notes_of(result: Json) -> list[str]:
     notes = [f"of the line rate: {', '.join(of_line)}"] if of_line else []
     share = concurrent_share(result)
     return notes + (
-        [f"concurrently {100 * share:.1f} % of the sum of their separate values"] if share is not None else []
+        [f"all adapters concurrently reach {100 * share:.1f} % of the sum of their separate values"]
+        if share is not None
+        else []
     )
 
 

@@ -97,7 +97,7 @@ def test_case(reading: Reading, match: re.Match[str]) -> None:
     if "Total" in tables and len({len(grid.columns) for _, _, grid in tables.values()}) == 1:
         add_table(reading, name, table_of(name, tables, missing_status(reading)))
     elif tables:
-        reading.add_problem(f"line {reading.at + 1}: {name} has tables that do not belong together, or lacks the total")
+        reading.add_problem(f"line {reading.at + 1}: {name} has tables of different sizes, or lacks the total")
     elif WRONG.match(reading.line()):
         add_wrong(reading, name)
     elif match[0] == reading.line():

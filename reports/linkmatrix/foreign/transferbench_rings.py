@@ -85,7 +85,7 @@ def rings(reading: Reading, _: re.Match[str]) -> None:
             memory="device" if gpus else "host",
             transport="rdma",
             notes=(
-                "each rank sends to the next rank, the last to the first; both use the adapter of the column",
+                "each rank sends to the next rank, the last to the first; both ranks use the adapter of the column",
                 named[:4000],
             ),
             faults=prefixed(name, grid.faults),

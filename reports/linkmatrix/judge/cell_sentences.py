@@ -102,7 +102,8 @@ def path_changed(cell: Cell) -> str:
 
 def path_unknown(cell: Cell) -> str:
     """A sentence about a cell for which the run found no link class, with the class in the references."""
-    return f"{name(cell.pair)} {quantity(cell.value, cell.unit)}: path unknown: adopted {cell.adopted_class}"
+    value = f"{name(cell.pair)} {quantity(cell.value, cell.unit)}"
+    return f"{value}: path unknown, but the reference is for {cell.adopted_class}"
 
 
 def off_reference(cell: Cell) -> str:
@@ -183,7 +184,7 @@ def below_class(cell: Cell) -> str:
 def straggling(cell: Cell) -> str:
     """A sentence about a cell that lags behind its link class; see `expected.class_lag`."""
     value = f"{name(cell.pair)} {quantity(cell.value, cell.unit)}"
-    return f"{value} is {100 * cell.lag:.1f} % worse than its link class, each value relative to its reference"
+    return f"{value}: value / reference is {100 * cell.lag:.1f} % worse than the median of its link class"
 
 
 def partial_total(cell: Cell) -> str:

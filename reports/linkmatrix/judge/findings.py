@@ -83,13 +83,14 @@ def percents(shares: tuple[float, float]) -> str:
 
 #: {kind of a finding: next step}, the most urgent kind first. {who}: the component.
 NEXT = {
-    "off NVLink": "Check the fabric manager and the links of {who}: nvidia-smi nvlink -s. If its links stay down, check"
-    " its board.",
+    "off NVLink": "Check the fabric manager and the links of {who}: nvidia-smi nvlink -s. If the links stay down, check"
+    " the board of the device.",
     "no active NVLink": "Check the fabric manager: systemctl status nvidia-fabricmanager. PCIe cards without a bridge"
     " have no active NVLink.",
-    "unlike links": "Check the links of {who}: nvidia-smi nvlink -s and -e. Reset it, then check its board.",
-    "link errors": "Read the error counters of {who} again after a run (nvidia-smi nvlink -e). If they rise, check its"
-    " links.",
+    "unlike links": "Check the links of {who}: nvidia-smi nvlink -s and -e. Reset the device."
+    " If the links still differ, check the board of the device.",
+    "link errors": "Read the error counters of {who} again after a run (nvidia-smi nvlink -e). If the counters rise,"
+    " check the links of the device.",
     "unlike device": "Measure {who} again, alone. If its links still differ, check both endpoints of each link:"
     " nvidia-smi nvlink -s, lspci -vv (LnkSta).",
     "unlike node": "Measure {who} again, alone. Then compare its configuration with that of another node.",

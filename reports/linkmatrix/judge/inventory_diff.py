@@ -260,7 +260,9 @@ def off_nvlink(links: Links) -> Iterator[ConnectionDifference]:
     for label in off:
         has = ", ".join(sorted({links.classes[label, other] for other in rest} - {""}))
         yield ConnectionDifference(
-            label, "off NVLink", f"{label} has no NVLink ({has}); the other {len(rest)} have {usual} to each other"
+            label,
+            "off NVLink",
+            f"{label} has no NVLink ({has}); the other {len(rest)} devices have {usual} to each other",
         )
 
 

@@ -164,7 +164,7 @@ def missing_bisection_cells(result: Result) -> Iterator[str]:
     wanted = (rows // 2) * (rows - rows // 2)
     if applies < wanted:
         scheduled = f"only {applies} of {rows * columns} cells were scheduled"
-        yield f"{scheduled}, but at least {wanted} cells connect the two halves"
+        yield f"{scheduled}, but two halves need at least {wanted}"
 
 
 def lost_endpoint_facts(record: Mapping[str, Any]) -> Iterator[tuple[Verdict, str]]:
@@ -306,7 +306,10 @@ def handover_sentences(result: Result) -> Iterator[tuple[Verdict, str]]:
     total = counted(int(ok.sum()), "cell")
     bad = ok & ((wrong > 0) | (unseen > 0))
     if bad.any():
-        yield Verdict.FAIL, f"{int(bad.sum())} of {total} with the status ok had wrong words or unseen flags"
+        yield (
+            Verdict.FAIL,
+            f"{int(bad.sum())} of {total} had wrong words or unseen flags, but the program recorded the cells as ok",
+        )
     unchecked = ok & ~((rounds > 0) & np.isfinite(wrong) & np.isfinite(unseen))
     if unchecked.any():
         what = f"{int(unchecked.sum())} of {total} have no checked round"

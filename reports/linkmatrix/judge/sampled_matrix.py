@@ -67,7 +67,7 @@ def unjudged_sentences(result: Mapping[str, Any]) -> Iterator[str]:
         return
     missing = unmeasured_endpoints(result)
     if missing:
-        yield f"{', '.join(first(missing))}: no cell was measured, so they are not judged"
+        yield f"{', '.join(first(missing))}: without a measured cell, so not judged"
     unconfirmed = result["matchings"]["open"]
     if unconfirmed:
         labels = ", ".join(first(unconfirmed))
@@ -196,7 +196,8 @@ def slow_group_sentences(result: Mapping[str, Any]) -> Iterator[str]:
         if load == "all":
             yield (
                 f"{group} {direction} the traffic of {lines:.1f} endpoints over its uplinks, other groups of"
-                f" {usual:.1f}; with few pairs, the uplinks are fine: check for missing uplinks and for other traffic"
+                f" {usual:.1f}; with few active pairs, the uplinks are fine: check for missing uplinks and"
+                " for other traffic"
             )
         else:
             yield (

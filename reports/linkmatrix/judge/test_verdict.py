@@ -88,7 +88,7 @@ def judge_test(
     verdict = max([worst_verdict(reasons, known), evaluation.floor, *cells])
     if verdict is Verdict.FAIL and detects_no_processes(record):
         program = (record.get("imported") or record)["program"]
-        reasons = (*reasons, Reason(verdict, f"{program} does not detect other processes: no component is flagged"))
+        reasons = (*reasons, Reason(verdict, f"{program} does not detect other processes, so no component is flagged"))
     return TestVerdict(verdict, reasons, known, evaluation, table)
 
 

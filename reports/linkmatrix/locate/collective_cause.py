@@ -96,7 +96,7 @@ def explain(
     elif slow_pairs:
         worst = max(slow_pairs, key=lambda one: one.deficit)
         yield (
-            f"its links do not explain this: they lose at most {100 * worst.deficit:.1f} %"
+            f"its links do not explain this: the links lose at most {100 * worst.deficit:.1f} %"
             f" ({worst.result['testcase']}): check the algorithm and transports that the library chose"
         )
     elif judged:
@@ -234,20 +234,20 @@ def leave_one_out_sentences(result: Mapping[str, Any], topology: Mapping[str, An
     if slow and links_differ(result, slow, topology):
         names = " or ".join(slow)
         yield (
-            f"without {names}, the other ranks are {100 * gap:.1f} % faster; this may be no fault, because the links of"
-            " the ranks differ"
+            f"excluding {names} makes the other ranks {100 * gap:.1f} % faster; this may be no fault, because the links"
+            " of the ranks differ"
         )
     elif len(slow) == 1:
         (label,) = slow
         yield (
-            f"without {label}, the other ranks are {100 * gap:.1f} % faster than without any other rank:"
+            f"excluding {label} makes the other ranks {100 * gap:.1f} % faster than excluding any other rank:"
             f" check {label} and its links, if all links are alike"
         )
     elif slow:
         first, second = slow
         yield (
-            f"without {first} or {second}, the other ranks are {100 * gap:.1f} % faster than without any other rank:"
-            " check the path between these two ranks, and the ranks"
+            f"excluding {first} or {second} makes the other ranks {100 * gap:.1f} % faster than excluding any other"
+            " rank: check the path between these two ranks, and the ranks"
         )
 
 
@@ -328,7 +328,7 @@ def half_sentences(result: Mapping[str, Any], labels: Sequence[str]) -> Iterator
     if not sides:
         return
     found = suspect_ranks(sides, labels)
-    gain = f"halves of the ranks without it are {100 * gap:.1f} % faster than the other halves"
+    gain = f"halves of the ranks that exclude the cause are {100 * gap:.1f} % faster than the other halves"
     if len(found) == 1 and len(found[0]) == 1:
         yield f"check {found[0][0]} and its links, if all links are alike: {gain}"
     elif found and len(found) <= MOST_NAMED:

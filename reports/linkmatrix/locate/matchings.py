@@ -266,7 +266,7 @@ def unresolved_sentences(
     for (sends, receives), text in CLAUSES.items():
         named = [labels[at] for at in np.flatnonzero((sides[0] == sends) & (sides[1] == receives))]
         yield from uncertain_sentence(
-            [one for one in named if one in unconfirmed], text, "it was not confirmed within --max-time"
+            [one for one in named if one in unconfirmed], text, "--max-time ended before the confirmation"
         )
         others = [one for one in named if one not in unconfirmed]
         yield from uncertain_sentence(others, text, f"this can be chance if {total} are slow")

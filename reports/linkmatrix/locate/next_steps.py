@@ -67,7 +67,7 @@ STAGE_STEPS: dict[tuple[str, Stage], tuple[str, ...]] = {
         f"Swap one endpoint of {{who}} with a healthy device, then measure both. {MOVES}",
     ),
     ("link", Stage.REPAIR): (
-        "If the fault moved with an endpoint of {who}, replace it. If the fault stayed, repair the slot.",
+        "If the fault moved with an endpoint of {who}, replace this endpoint. If the fault stayed, repair the slot.",
     ),
     ("adapter", Stage.AGAIN): (ALONE,),
     ("adapter", Stage.SWAP): (
@@ -97,7 +97,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "computes wrong": (
         "Take {who} out of service now: it computes wrong bits without reporting an error.",
-        "Repeat the soak with {who} alone: p2p_matrix --soak 30m. Replace it if it computes wrong bits again.",
+        "Repeat the soak with {who} alone: p2p_matrix --soak 30m. Replace the device if the bits are wrong again.",
     ),
     "impossible": (
         "{who} is faster than its path can carry. Compare the link class in the record with nvidia-smi topo -m, and"
@@ -145,7 +145,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "disturbed": (
         NEXT_STEPS[Verdict.DISTURBED],
-        "List a daemon of the node in ignored_processes of the partition.",
+        "If the process is a daemon of the node, add its name to ignored_processes of the partition.",
     ),
     "references": (
         "Adopt references for these test cases: linkmatrix baseline",

@@ -138,7 +138,7 @@ WORDS = {
     "rail_ends": Words("{all}cells over rail {who} are", "", "", "check the switch of this rail", "over rail {who}"),
     "class": Words("{all}{who} cells are", "", "", CLASS, "of {who}"),
 }
-WITHIN_TOLERANCE = ", within their tolerances, but slower than noise explains"
+WITHIN_TOLERANCE = ", within their tolerances, but slower by more than the noise"
 LOCAL_COPIES = Words("{who} copies within its own memory", "", "", ITSELF, "of {who}")
 
 
@@ -221,11 +221,11 @@ def sentence(
     text += f" ({finding.agreeing} of {units.counted(finding.cells, 'cell')})"
     if finding.unconfirmed:
         why = (
-            "slow again when measured alone, but with so many disturbed cells this can be chance"
+            "slow again when measured alone, which can be chance with so many disturbed cells"
             if finding.slow_alone
             else "seen once"
         )
-        return f"{text}, {why}: measure it again, alone, before you check a component" + evidence(who, content)
+        return f"{text}, {why}: measure {who} again, alone, before you check a component" + evidence(who, content)
     text += WITHIN_TOLERANCE if finding.within_tolerance else ""
     if finding.node_cause:
         return f"{text}, {finding.node_cause}: check {CAUSES}" + evidence(who, content)
@@ -244,7 +244,7 @@ def equivalent_causes(finding: Finding, names: Names) -> str:
         for kind, subject in finding.equivalent
     ]
     texts = "; ".join(units.first(others, MAX_EQUIVALENT))
-    return f". The same cells also fit: {texts}. To distinguish: {advice(finding)}"
+    return f". Other causes of the same slow cells: {texts}. To distinguish: {advice(finding)}"
 
 
 def evidence(who: str, content: Mapping[str, Any]) -> str:

@@ -188,7 +188,7 @@ def sentence(bottleneck: Bottleneck, names: Names, unit: str, leaves_known: bool
         text += f"; measured alone, {bottleneck.fine} of {bottleneck.again} are fine: congestion, which is no fault"
     elif bottleneck.again:
         text += f"; measured alone, {bottleneck.again - bottleneck.fine} of {bottleneck.again} are slow too: check the"
-        text += " path, not its load"
+        text += " path; the load is not the cause"
     return text if leaves_known else f"{text}; name the leaf switches with --groups FILE"
 
 
@@ -338,8 +338,8 @@ def sharing_sentences(sharing: Uplinks, leaves: Sequence[str]) -> list[str]:
     if sharing.is_oversubscribed:
         ratio = float(np.exp(-sharing.usual))
         sentences.append(
-            f"leaf switches are {ratio:.2f}:1 oversubscribed, which is no fault: while all nodes send, they"
-            f" reach other leaf switches with 1/{ratio:.2f} of their speed"
+            f"leaf switches are {ratio:.2f}:1 oversubscribed, which is no fault; while all nodes send, the nodes"
+            f" reach other leaf switches with 1/{ratio:.2f} of the speed inside a leaf switch"
         )
     sentences += [
         f"uplink of {leaves[leaf]}: while all nodes send, its nodes reach other leaf switches with"

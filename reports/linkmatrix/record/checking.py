@@ -129,7 +129,7 @@ def check_matchings(result: Mapping[str, Any]) -> None:
     if bottleneck and (
         bottleneck["slower"] > bottleneck["compared"] or (result["unit"] != "us" and bottleneck["loss"] >= 1)
     ):
-        raise BadInput(f"{name}.matchings.shared_bottleneck: 'slower' or 'loss' is more than was measured")
+        raise BadInput(f"{name}.matchings.shared_bottleneck: 'slower' or 'loss' is larger than its maximum")
     for number, one in enumerate(result["matchings"]["drawn"]):
         pairs = list(zip(one["rows"], one["columns"], strict=False))
         most = max([-1, *one["rows"], *one["columns"]])

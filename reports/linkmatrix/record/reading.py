@@ -99,7 +99,7 @@ def refuse_constant(name: str) -> None:
 def finite(text: str) -> int | float:
     """Parses a number. Raises ValueError for a number that is too large for a double."""
     if not math.isfinite(float(text)):
-        raise ValueError(f"it contains the number {text[:20]}")
+        raise ValueError(f"the number {text[:20]} is too large")
     return float(text) if set(text) & set(".eE") else int(text)
 
 
@@ -154,7 +154,7 @@ def best_fault(record: Any) -> str:
         refuse_by_jsonschema(record)
     except ValueError as fault:
         return str(fault)
-    return "it does not fit its schema"
+    return "the record does not fit its schema"
 
 
 def thinned(content: Any) -> Any:
@@ -206,7 +206,7 @@ def check_schema(record: Any) -> None:
     if isinstance(version, str) and version != SCHEMA and LATER.fullmatch(version):
         raise LaterVersionError(version)
     if version == EARLIER:
-        raise BadInput(f"its format is {version} of a development version, which this version cannot read")
+        raise BadInput(f"the format {version} is of a development version, which this version cannot read")
     try:
         accepts()(thinned(record))
     except ValueError:

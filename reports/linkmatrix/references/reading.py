@@ -226,7 +226,7 @@ def reference(value: Any, where: str) -> Reference:
     needed, side, kind = (upper, "an upper", "latency") if unit == "us" else (lower, "a lower", "bandwidth")
     if needed is None:
         raise BadInput(
-            f"{where}: a {kind} needs {side} tolerance, because a fault could not be FAIL without it: write {FORMAT}"
+            f"{where}: a {kind} needs {side} tolerance, because no fault is FAIL without this tolerance: write {FORMAT}"
         )
     return Reference(float(expected), lower, upper, unit)
 

@@ -265,7 +265,7 @@ def refused_option(extra_opts: Iterable[str], check: str, size_variable: str) ->
     if not found:
         return ""
     settable = found[0] == SIZE and size_variable
-    remedy = f"set the size with -S {check}.{size_variable}=SIZE" if settable else "leave it out"
+    remedy = f"set the size with -S {check}.{size_variable}=SIZE" if settable else "omit the option"
     why = "because the references are for measurements without this option"
     return f"{found[0]} is refused in extra_opts, {why}: {remedy}"
 

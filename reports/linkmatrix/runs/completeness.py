@@ -89,7 +89,7 @@ def manifest_lines(ran: EndedRun, verdict: Verdict) -> list[str]:
     for partition in set(measured) & set(known):
         new = [name for name in measured[partition] if name not in known[partition].cases]
         if new:
-            lines.append(f"{units.listed(new)}: not in {known[partition].file}: --manifest REASON adds them")
+            lines.append(f"{units.listed(new)}: not in {known[partition].file}; to add these: --manifest REASON")
     partial = bool(lines) or not ran.before.whole
     if without and partial and ran.mode == ACCEPTANCE:
         count = sum(len(measured[partition]) for partition in without)
@@ -99,7 +99,7 @@ def manifest_lines(ran: EndedRun, verdict: Verdict) -> list[str]:
             " that select tests"
         )
     elif without and not partial and verdict <= Verdict.WARN:
-        lines += write_manifests(ran, "the first that passed")
+        lines += write_manifests(ran, "the first run that passed")
     return lines + left_out_lines(known, measured)
 
 
@@ -109,7 +109,9 @@ def left_out_lines(known: Mapping[str, manifest.Manifest], measured: Mapping[str
     for partition in sorted(set(known) & set(measured)):
         names = [name for name in known[partition].left_out if name not in measured[partition]]
         if names:
-            lines.append(f"left out by {known[partition].file}: {units.listed(names)}; --with-left-out measures them")
+            lines.append(
+                f"left out by {known[partition].file}: {units.listed(names)}; to measure them: --with-left-out"
+            )
     return lines
 
 
@@ -120,7 +122,7 @@ def missing_node_lines(report: Path, nodes: list[str]) -> list[str]:
     """
     tested = {short(test.node) for test in stored.load_all(report).tests}
     without = [node for node in nodes if short(node) not in tested]
-    return [f"{INCOMPLETE_PREFIX}requested: no test of {units.listed(without)}"] if without else []
+    return [f"{INCOMPLETE_PREFIX}requested: no test ran on {units.listed(without)}"] if without else []
 
 
 def write_manifests(ran: EndedRun, reason: str, left_out: Mapping[str, str] | None = None) -> list[str]:

@@ -216,7 +216,7 @@ def state_difference(before: State, after: State) -> str:
         if old[kind, place] != new[kind, place]:
             changes.append(f"{kind} at {place} {old[kind, place]} -> {new[kind, place]}")
     if before.boot and after.boot and before.boot != after.boot:
-        changes.append("it was restarted")
+        changes.append("node restarted")
     return "changed since it was measured completely: " + ", ".join(units.first(changes)) if changes else ""
 
 

@@ -18,7 +18,7 @@ DRY_RUN = re.compile(rb'"cmdline": "[^"]* --dry')
 #: A session with aborted tests was ended by a signal, such as Ctrl-C.
 ABORTED, FAILED = re.compile(rb'"num_aborted": [1-9]'), re.compile(rb'"num_failures": [1-9]')
 #: The remedy for a report that a full disk cut off: ReFrame overwrites the file in place.
-CUT = "free space on its disk if the disk is full, remove the file, and measure again"
+CUT = "if the disk is full, free space; then remove the file and measure again"
 SKEW = 900.0  # seconds by which the clocks of a cluster may differ
 HEAD_BYTES = 1 << 16  # the beginning of a report, with the facts of the session
 DAY = 86400.0  # seconds

@@ -205,7 +205,7 @@ def decide_attempts(judged: Iterable[Judged]) -> tuple[list[Judged], list[str]]:
             reasons = attempt_reasons(failed)
             passed_later.append(f"{failed.test.name}: {reasons}")
             if one is last:
-                first = f"it passed in a retry; the first attempt: {reasons}"
+                first = f"the test passed in a retry; the first attempt: {reasons}"
                 one = replace(one, verdict=max(one.verdict, Verdict.WARN), reasons=(first, *one.reasons))
         counted.append(one)
     return counted, passed_later

@@ -227,7 +227,7 @@ def streaks(tests: Iterable[Measured]) -> Iterator[str]:
         if count >= LEAST_STREAK:
             cell = newest[key]
             names = " and ".join(units.first(list(cell.processes)))
-            of = f"{cell.testcase} {cell.pair} was DISTURBED {count} times without a clean run in between"
+            of = f"{cell.testcase} {cell.pair} was DISTURBED in {count} runs, and no run in between was clean"
             yield f"cannot be judged while {names} {'runs' if len(cell.processes) == 1 else 'run'}: {of}"
 
 
@@ -301,7 +301,7 @@ def reason_not_good(outcomes: Iterable[Outcome], now: float, days: int) -> str:
         return REPLACED if replaced else f"{NO_OUTCOME.get(last.verdict, 'was not measured')} {ago(last)}"
     last = max(passed, key=lambda one: one.started)
     if age(last) >= days:
-        return f"was measured {ago(last)}, and only the last {units.counted(days, 'day')} count"
+        return f"was measured {ago(last)}, but only runs of the last {units.counted(days, 'day')} count"
     return ""
 
 

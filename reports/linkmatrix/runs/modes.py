@@ -18,7 +18,7 @@ NO_WARNING = "--warn-as-error"  # because ReFrame only warns about a check that 
 
 #: Options of ReFrame, with abbreviations, that let a test pass unchecked. A hook passes the references to ReFrame.
 UNCHECKED = re.compile(r"(--skip-(sa|pe)[a-z-]*|--disa[a-z-]*)(=.*)?")
-NOT_STRICT = "strict_check=no is refused: with it, ReFrame would not fail a test with a bad verdict; leave it out"
+NOT_STRICT = "strict_check=no is refused: with it, ReFrame would not fail a test with a bad verdict; omit the option"
 
 #: The mode that measures many nodes, and the environment variable with their names.
 SWEEP, NODES = "sweep", "LINKMATRIX_NODES"
@@ -98,7 +98,7 @@ def refused_option(words: Sequence[str]) -> str:
     """The error message for an option of ReFrame that lets tests pass unchecked; "" if there is no such option."""
     for word in words:
         if UNCHECKED.fullmatch(word):
-            return f"{word} is refused: without its checks every test would pass; leave it out"
+            return f"{word} is refused: without its checks every test would pass; omit the option"
         if re.search(r"\bstrict_check=(?!(true|yes|1)$)", word):
             return NOT_STRICT
     return ""

@@ -225,7 +225,7 @@ def find_killed_report(prefix: Path, stamp: str) -> Path | None:
     """The report of a killed run; None if there is none. ReFrame still writes a report after its parent was killed."""
     for path in folders.reports(prefix)[::-1][:MOST_REPORTS]:
         if belongs_to_run(path, stamp):
-            say(f"note: the previous run was killed. Its ReFrame wrote the report {path.name}")
+            say(f"note: the previous run was killed, but ReFrame wrote its report: {path.name}")
             return path
     return None
 
@@ -255,5 +255,5 @@ def reason_ignored(report: Path, stamp: str) -> tuple[str, bool]:
         read_json(report, folders.CUT)
     except BadInput as error:
         whose = "this run's report" if ours else "a report that may be this run's"
-        return f"{whose} is cut off or damaged: {error}", False
+        return f"{whose} is incomplete or damaged: {error}", False
     return f"{report.name} belongs to another session, and was ignored", True

@@ -143,7 +143,7 @@ def without_duplicates(runs: Sequence[Run], for_verdicts: bool = True) -> list[R
             known.setdefault(key, []).insert(0, (number, test))
     again = [
         tuple(
-            f"{test_source(test)}: its {name} is the same result as in {left_out[id(test)]}, so it counts once"
+            f"{test_source(test)}: its {name} is the same result as in {left_out[id(test)]}, so the result counts once"
             for test in run.tests
             if id(test) in left_out
             for name in dict.fromkeys(result["testcase"] for result in (test.record or {"results": []})["results"])

@@ -45,13 +45,12 @@ CHOOSE = (
 )
 FIRST = "Measure the slow component again, alone, before you adopt references."
 SIMULATED = "No component is faulty: the fault was simulated. Measure without --simulate-fault."
-#: {verdict: its meaning for a run}, if nothing more specific is known.
+#: {verdict: its meaning for a run}, if nothing more specific is known. The output lists the reasons of FAIL.
 VERDICT_MEANINGS = {
     Verdict.WARN: "All cells are within their tolerances. Read the lines marked WARN.",
     Verdict.NOT_JUDGED: "The measured data is verified. There is no valid reference to compare with.",
     Verdict.DISTURBED: "Another process used the node, and cells are slow or intermittent. No component is flagged.",
-    Verdict.INCOMPLETE: "The run is not complete: the listed items are missing. It cannot be PASS.",
-    Verdict.FAIL: "Each failure is listed with its reason.",
+    Verdict.INCOMPLETE: "The listed items are missing, so the run cannot be PASS.",
 }
 
 
@@ -251,7 +250,7 @@ class Analysis:
             if one.test.record is not None and one.test.record["backend"] != "imported"
         ]
         return [
-            self.meaning,
+            *filter(None, [self.meaning]),
             *([f"Not measured, because of --budget: {', '.join(rest)}."] if rest else []),
             *([f"Of {'; '.join(sampled)}."] if sampled else []),
             *(intermittent.detection_power(measured) if self.verdict <= Verdict.NOT_JUDGED else []),
@@ -259,7 +258,7 @@ class Analysis:
 
     @property
     def meaning(self) -> str:
-        """A sentence about the meaning of the verdict for this run."""
+        """A sentence about the meaning of the verdict for this run; "" for FAIL, whose reasons are printed."""
         is_partial = words.left_out_testcases(self.judged) or any(words.has_nothing_to_do(one) for one in self.judged)
         good = "All measured data was verified" if is_partial else "Everything was measured and verified"
         if compared := words.compared_share(result for _, result, _ in self.matrices):
@@ -278,7 +277,8 @@ class Analysis:
             return f"{good}, and {cells}."
         if self.skipped:
             count = counted(len(self.skipped), "test")
-            return f"{good}, and all cells are within their tolerances. It is not a PASS, because {count} did not run."
+            within = "all cells are within their tolerances"
+            return f"{good}, and {within}. The run is not a PASS, because {count} did not run."
         if self.wants_references:
             return f"{good}. {missing_references(matrices)}"
         unverified = dict.fromkeys(
@@ -289,7 +289,7 @@ class Analysis:
         if self.verdict is Verdict.NOT_JUDGED and unverified:
             no_reference = f" {missing_references(matrices)}" if any(matrix.unjudged for matrix in matrices) else ""
             return f"The data of {listed([*unverified])} was not verified.{no_reference}"
-        return VERDICT_MEANINGS[self.verdict]
+        return VERDICT_MEANINGS.get(self.verdict, "")
 
     @property
     def commands(self) -> list[str]:
@@ -329,4 +329,4 @@ def missing_references(matrices: Sequence[MatrixVerdict]) -> str:
     if compared < count:
         return f"References exist for only {compared} of {count} cells."
     outside = sum(matrix.counts[Verdict.NOT_JUDGED] for matrix in matrices)
-    return f"{outside} of {count} cells are better than their references allow."
+    return f"{outside} of {count} cells are better than the upper tolerance of their references."

@@ -107,7 +107,7 @@ def refusals(bundle: Bundle, judged: Sequence[Judged], references: References, t
         if kept and not table and kept.found.table:
             now = verdict_file.reference_entries(record, references, kept.found.table)
             if now != verdict_file.reference_entries(record, kept.references, kept.found.table):
-                yield f"{one.test.name} was judged by other references than those of the commit"
+                yield f"{one.test.name} was judged with references that differ from the committed references"
         if record["backend"] == "imported":
             yield f"{one.test.name} was measured by another program"
         if fault := simulated_fault(record):
@@ -213,7 +213,7 @@ def uncovered_sentences(bundle: Bundle, judged: Iterable[Judged]) -> Iterator[st
     if problem := bundle.references_commit.get("manifests"):
         yield f"the manifests are not under version control: {problem}"
     if not bundle.run.started:
-        yield "other attempts, because the record has no report"
+        yield "other attempts are unknown, because the record has no report"
     without: list[str] = []
     for one in judged:
         if one.test.result == "skip":

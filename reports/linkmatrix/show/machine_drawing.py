@@ -92,7 +92,7 @@ def drawing(analysis: Analysis, tests: Sequence[Judged]) -> dict[str, Any] | Non
     }
     if count > MAX_ENDPOINTS:
         where = "; the record has the link class of every pair" if record["topology"]["link_class"] else ""
-        return shown | {"left_out": f"{count} endpoints: above {MAX_ENDPOINTS} there is no drawing{where}."}
+        return shown | {"left_out": f"no drawing, because {count} endpoints are more than {MAX_ENDPOINTS}{where}."}
     machine = machine_from(record)
     shapes, width, height = Canvas(machine, marks).drawn()
     size = {"wide": width > WIDE, "width": width, "height": height}

@@ -125,7 +125,7 @@ def sparkline(values: list[float]) -> str:
     return "".join(BARS[min(int((value - low) / (high - low) * len(BARS)), len(BARS) - 1)] for value in last)
 
 
-NO_SERIAL = "its records have no serial number, so it is tracked by its UUID: a swap with the same UUID is not detected"
+NO_SERIAL = "its records have no serial number, so linkmatrix tracks the UUID and misses a swap that keeps the UUID"
 UNNAMED = "records do not identify the component, so a swap is not detected"
 
 

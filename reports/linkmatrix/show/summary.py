@@ -44,7 +44,7 @@ def show(
     """
     screen, found = Screen(file, width), analysis.findings
     top = [*analysis.notices, *filter(None, [machine(analysis)])]
-    bottom = [analysis.meaning, *analysis.only_step]
+    bottom = [*filter(None, [analysis.meaning]), *analysis.only_step]
     used = 1 + len(rest) + more + sum(len(screen.wrapped(line)) for line in [*top, *bottom])
     room = (
         MAX_LINES - used - 2 - (MAX_FINDING_LINES + 1 if found else 0)

@@ -139,12 +139,12 @@ class Partition:
     def remarks(self) -> list[str]:
         """The notes of the partition, and notes about its nodes."""
         found = [nodes_as_text(kind, count) for kind, count in self.nodes.most_common()] if len(self.nodes) > 1 else []
-        found += [f"{self.down} of its nodes were unavailable when the scheduler was asked"] if self.down else []
+        found += [f"unavailable nodes, according to the scheduler: {self.down}"] if self.down else []
         slices = max((kind.slices for kind in self.nodes), default=0)
         if slices:
             found.append(f"{slices} MIG slices per node are not counted as GPUs: a slice has no links to other GPUs")
         if slices and len(self.types) > 1:
-            found.append("jobs may get MIG slices: their request cannot name two types of GPUs")
+            found.append("jobs may get MIG slices, because a request cannot name several types of GPUs")
         if len({kind.gpus for kind in self.nodes}) > 1:
             found.append(
                 "its nodes have different numbers of GPUs, so no GPU is configured: write one partition per node type"
@@ -237,9 +237,9 @@ def size_notes(fewest: int, most: int, setting: str) -> tuple[tuple[str, ...], b
     fewest, most: the allowed numbers. setting: the scheduler's name of the lower limit.
     """
     if fewest > most:
-        return (f"a job needs {fewest} nodes or more ({setting}), but may have at most {most}: no job starts",), True
+        return (f"a job needs {fewest} nodes or more ({setting}), but the maximum is {most}: no job starts",), True
     if fewest > 1:
-        return (f"a job needs {fewest} nodes or more ({setting}): jobs of one node need another partition",), False
+        return (f"a job needs {fewest} nodes or more ({setting}): use another partition for jobs of one node",), False
     return (), False
 
 

@@ -108,7 +108,7 @@ def stop_notes(queue: Mapping[str, str]) -> list[str]:
 
     An attribute that PBS does not print is false.
     """
-    return [f"it is not {key}: no job starts" for key in ("enabled", "started") if queue.get(key) != "True"]
+    return [f"the queue is not {key}: no job starts" for key in ("enabled", "started") if queue.get(key) != "True"]
 
 
 def submission_queue(name: str, queues: Mapping[str, Mapping[str, str]]) -> tuple[str, list[str]]:
@@ -122,20 +122,22 @@ def submission_queue(name: str, queues: Mapping[str, Mapping[str, str]]) -> tupl
     leading = {one: found for one in queues if is_routing(queues[one]) and name in (found := destinations(one, queues))}
     usable = [one for one in leading if not stop_notes(queues[one])]
     if not usable:
-        return "", ["only a routing queue may send jobs to it (from_route_only), and none does: no job starts"]
+        return "", ["no job starts, because no routing queue sends jobs to this queue (from_route_only)"]
     best = min(usable, key=lambda one: len(leading[one]))
     others = ", ".join(one for one in leading[best] if one != name)
     also = f", which leads to {others} too" if others else ""
-    return best, [f"jobs reach it only through the routing queue {best}{also} (from_route_only)"]
+    return best, [f"jobs reach this queue only through the routing queue {best}{also} (from_route_only)"]
 
 
 def pbs_nodes(answer: Answer) -> tuple[dict[str, dict[str, str]], list[str]]:
     """Returns ({node: its attributes}, notes). If the site hides its nodes from users, a note reports this."""
     try:
-        nodes, why = parse_listing(answer(["pbsnodes", "-a"])), "it lists none"
+        nodes, why = parse_listing(answer(["pbsnodes", "-a"])), "its list is empty"
     except OSError as error:
         nodes, why = {}, str(error)
-    return nodes, [] if nodes else [f"pbsnodes shows you no nodes ({why}): complete the nodes and GPUs of each queue"]
+    return nodes, [] if nodes else [
+        f"pbsnodes shows you no nodes ({why}): add the nodes and GPUs of each queue to the system file"
+    ]
 
 
 def pbs(answer: Answer) -> Cluster:

@@ -223,4 +223,4 @@ def test_the_node_without_which_all_others_are_faster_is_named_though_there_are_
     capsys.readouterr()
     cli.main(["diagnose", str(report_of(run))])
     said = " ".join(capsys.readouterr().out.split())
-    assert re.search(rf"without {SLOW}, the other ranks are \S+ % faster than without any other rank", said), said
+    assert re.search(rf"excluding {SLOW} makes the other ranks \S+ % faster than excluding any other rank", said), said

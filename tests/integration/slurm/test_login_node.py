@@ -41,7 +41,7 @@ def test_results_that_nodes_cannot_write_end_with_what_to_do(login, hide, tmp_pa
     run = login(*HOST, *QUICK, *NO_OUTPUT)
     reason = failed_because(run)
     assert "the scheduler reports FAILED" in reason
-    assert "a folder that login and compute nodes share ($LINKMATRIX_PREFIX" in reason
+    assert "a folder shared by login and compute nodes ($LINKMATRIX_PREFIX" in reason
 
 
 def test_no_home_directory_on_the_nodes_and_a_strict_umask_are_no_obstacle(login, hide, tmp_path, monkeypatch):

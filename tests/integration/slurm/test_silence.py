@@ -69,5 +69,5 @@ def test_a_job_that_the_controller_has_lost_is_given_up_with_the_reason(login, s
     meanwhile(lose)
     run = login(*HOST, *QUICK, config=config, timeout=200)
     reason = failed_because(run)
-    assert "Slurm has lost the job" in reason
+    assert "Slurm does not know the job" in reason
     assert "squeue does not know the job" in reason

@@ -142,7 +142,7 @@ class BoundedWaits(PbsJobScheduler):
         if state == "ERROR":
             return "the scheduler put the job into its error state: run `qstat -j` for the reason"
         if state == "COMPLETED" and lasted >= grace:
-            return f"the job ended and its output did not appear within {grace} s: was it deleted before it began?"
+            return f"the job ended and its output did not appear within {grace} s: was the job deleted before it began?"
         if state in ("RUNNING", "EXITING", "DELETING") and job.time_limit and lasted >= job.time_limit + grace:
             return f"the job still exists {grace} s after its time limit of {job.time_limit:g} s: is its node lost?"
         return ""

@@ -197,7 +197,8 @@ class Slurm(SlurmJobScheduler):
         job._state = LOST
         if not Path(job.workdir, job.stdout).exists():  # otherwise the test judges the output
             job._exception = JobError(
-                f"Slurm has lost the job, or does not answer: {reason}, for {limit / 60:g} min; {accounting}", job.jobid
+                f"Slurm does not know the job, or did not answer for {limit / 60:g} min: {reason}; {accounting}",
+                job.jobid,
             )
 
     def end_pending(self, jobs: list[Job], now: float) -> None:
@@ -255,7 +256,7 @@ class Slurm(SlurmJobScheduler):
             late = "is suspended" if job.state in STOPPED else "did not begin in time"
             return f"the job {late}, max_pending_time is {job.max_pending_time:g} s: CANCELLED; {cause}"
         if reason.partition(",")[0] in self._cancel_reasons:
-            return f"the job was CANCELLED, because slurm_job_cancel_reasons has its reason: {explained}"
+            return f"the job was CANCELLED, because slurm_job_cancel_reasons contains this reason: {explained}"
         return ""
 
     def _cancel_if_blocked(self, jobs: list[Job], reasons: Any = None) -> None:

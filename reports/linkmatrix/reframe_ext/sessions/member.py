@@ -211,12 +211,12 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
         state, limit = self.job.state, self.max_pending_time
         now = time.time()
         waited = (self.job.completion_time or now) - (self.job.submit_time or now)
-        never = f"it was ended {waited:.0f} s after its submission, before it could write"
+        never = f"the job ended {waited:.0f} s after its submission, before it could write"
         if limit and waited >= limit - 1:  # the scheduler rounds to seconds
-            never = f"it did not begin in time, max_pending_time is {limit:g} s"
+            never = f"the job did not begin in time, max_pending_time is {limit:g} s"
         folder = Path(self.stagedir).parent  # the same for all tests of the job
         unshared = (
-            f"it ran where {folder} cannot be written: results must go to a folder that login and compute nodes share"
+            f"the node of the job cannot write {folder}: use a folder shared by login and compute nodes"
             " ($LINKMATRIX_PREFIX, or 'prefix' of the system)"
         )
         why = unshared if state in RAN else never if state in NEVER_RAN else f"{never}; or {unshared}"

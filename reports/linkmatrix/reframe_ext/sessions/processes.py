@@ -262,7 +262,7 @@ def launch_options(extras: dict[str, Any], kind: str, layout: dict[str, int]) ->
         return [option.format(**layout) for option in extras.get(kind, [])]
     except (KeyError, IndexError, ValueError):
         known = ", ".join(f"{{{name}}}" for name in layout)
-        raise ValueError(f"extras['{kind}'] of the partition may have {known} in braces, and nothing else") from None
+        raise ValueError(f"extras['{kind}'] of the partition may contain only {known} in braces") from None
 
 
 def write_references(process: Process, file: Path) -> None:
