@@ -36,7 +36,7 @@ CollectiveAnswer with_a_time(CollectiveAnswer answer) {
   const auto is_time = [](double seconds) { return std::isfinite(seconds) && seconds > 0; };
   const bool has_times = !answer.seconds.empty() && std::ranges::all_of(answer.seconds, is_time);
   if (answer.status != CellStatus::ok || has_times) return answer;
-  return {.status = CellStatus::error, .why = "the collective took less time than the clock resolves"};
+  return {.status = CellStatus::error, .why = "the collective took less time than the clock can measure"};
 }
 
 /// Returns whether the answer is valid. Otherwise copies its status and reason to `sampled`.

@@ -19,17 +19,17 @@ using Condition = OptionCondition<CollectiveOptions, CollectiveScope>;
 using Row = OptionRow<CollectiveOptions, CollectiveScope>;
 
 constexpr Condition of_devices{[](auto&, auto& run) { return !run.has_ranks; },
-                               "the launcher chooses the ranks: start fewer with mpirun -n"};
+                               "the launcher chooses the ranks: start fewer ranks with mpirun -n"};
 constexpr Condition of_ranks{[](auto&, auto& run) { return run.has_ranks; },
-                             "it needs MPI ranks: start them with mpirun"};
+                             "the option needs MPI ranks: start the program with mpirun"};
 constexpr Condition of_nccl{[](auto&, auto& run) { return run.memory == Memory::device; },
-                            "only NCCL has this option: omit it, or add --memory device"};
+                            "only NCCL has this option: omit the option, or add --memory device"};
 constexpr Condition of_host{[](auto&, auto& run) { return run.memory == Memory::host; },
-                            "no host memory is measured: omit it"};
+                            "no host memory is measured: omit the option"};
 constexpr Condition reduction{[](auto&, auto& run) { return run.any_reduces; },
-                              "no selected test case has a reduction: omit it, or choose e.g. all_reduce_perf"};
+                              "no selected test case has a reduction: omit the option, or choose e.g. all_reduce_perf"};
 constexpr Condition root{[](auto&, auto& run) { return run.any_has_root; },
-                         "no selected test case has a root rank: omit it, or choose e.g. broadcast_perf"};
+                         "no selected test case has a root rank: omit the option, or choose e.g. broadcast_perf"};
 
 void choose_launch(CollectiveCase& form, Launch launch) {
   if (form.launch != Launch::queued && form.launch != launch)

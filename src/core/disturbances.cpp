@@ -141,10 +141,12 @@ constexpr auto nap = std::chrono::milliseconds(20);  // short, so that a signal 
 void pause(double seconds, Deadline end) {
   const Deadline over = Deadline::in(seconds);
   while (!over.passed()) {
-    if (end.passed()) throw TimedOut("--timeout passed while other processes used the node (--wait-idle)");
+    if (end.passed())
+      throw TimedOut("--timeout passed during --wait-idle, because other processes used the node: raise --timeout");
     std::this_thread::sleep_for(nap);
   }
-  if (end.passed()) throw TimedOut("--timeout passed while other processes used the node (--wait-idle)");
+  if (end.passed())
+    throw TimedOut("--timeout passed during --wait-idle, because other processes used the node: raise --timeout");
 }
 
 }  // namespace

@@ -35,16 +35,16 @@ std::size_t Calibration::concurrent_cells() {
     if (!worst.exceeds_limit()) {
       const bool is_whole = at_once == full.size();
       if (is_whole) calibrated_ = number;
-      report(worst.change, is_whole ? "" : "at most " + std::to_string(at_once) + " were measured concurrently");
+      report(worst.change, is_whole ? "" : "at most " + std::to_string(at_once) + " pairs were measured concurrently");
       return is_whole ? everything : at_once;
     }
     disturbance_ = std::max(disturbance_, worst.change);
     if (context_.description().rows.size() > most_serial) {
-      report(worst.change, "the matrix is too large to measure them one by one");
+      report(worst.change, "the matrix is too large to measure the pairs one by one");
       return everything;
     }
   }
-  if (disturbance_ > 0) report(0, "they were measured one by one");
+  if (disturbance_ > 0) report(0, "the pairs were measured one by one");
   return 1;
 }
 

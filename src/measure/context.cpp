@@ -224,7 +224,7 @@ void Context::note_irregularities() {
         "end: " +
         shortened_list(not_concurrent_));
   if (!uneven_.empty())
-    note("one direction ended before the other direction; the value of both together may be too high: " +
+    note("one direction ended before the other direction; the sum of both directions may be too high: " +
          shortened_list(uneven_));
   if (!early_.empty())
     note("the load of a cell ended early; the value under load may be too high: " + shortened_list(early_));

@@ -110,7 +110,8 @@ bool ControlMeasurements::has_interference(const Part& part, std::size_t cell) {
     largest_interference_ = std::max(largest_interference_, here.change);
     return true;
   }
-  context_.note("concurrent pairs change the values of a pair, and the matrix is too large to measure them one by one");
+  context_.note(
+      "concurrent pairs change the values of a pair, and the matrix is too large to measure the pairs one by one");
   return accept(here.change), false;
 }
 

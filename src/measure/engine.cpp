@@ -123,8 +123,8 @@ class Measurement {
     context_.note_irregularities();
     control_measurements_.note_unchecked_rounds();
     if (split_ > 0)
-      context_.note(std::to_string(split_) +
-                    " times concurrent cells of a round disturbed each other and were measured in smaller groups");
+      context_.note("rounds split into smaller groups, because concurrent cells disturbed each other: " +
+                    std::to_string(split_));
     const Clocking clocking = context_.sampler().clocking();
     context_.store().change([&](MatrixResult& result) {
       result.seconds = context_.seconds();

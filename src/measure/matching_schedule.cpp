@@ -78,7 +78,7 @@ class MatchingSchedule {
     auto out = absent();
     for (const std::size_t endpoint : suspicion_.state().settled) out[endpoint] = true;
     if (const std::size_t left = measure_crossings(context_, generator_, groups_, out); left > 0)
-      context_.note(out_of_time + std::to_string(left) + " matchings across groups were not measured");
+      context_.note(out_of_time + std::to_string(left) + " matchings between groups were not measured");
   }
 
   void search() {
@@ -104,7 +104,8 @@ class MatchingSchedule {
     pause();
     first_confirming_ = rounds_.count();
     for (std::size_t k = 0; k < confirming_matchings; ++k) {
-      if (context_.out_of_time()) return late(open, "slow endpoints and pairs were measured again incompletely");
+      if (context_.out_of_time())
+        return late(open, "slow endpoints and pairs were measured again in too few matchings");
       const bool alone = k == 1;
       auto taken = absent();
       std::vector<Pair> pairs;

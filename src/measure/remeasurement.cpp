@@ -140,7 +140,7 @@ std::vector<Sampled> sample_alone(Context& context, const CellIndex& cell, int a
   }
   if (const std::size_t all = static_cast<std::size_t>(attempt); answers.size() < all)
     context.note(context.name(cell) + " failed in " + std::to_string(all - answers.size()) + " of " +
-                 std::to_string(all) + " measurements alone; the other measurements count: " + failed.why);
+                 std::to_string(all) + " measurements alone; the other measurements are used: " + failed.why);
   std::sort(answers.begin(), answers.end(), [&](const Sampled& a, const Sampled& b) {
     return worse_by(context.description().metric, context.median_of(b), context.median_of(a)) > 0;
   });
@@ -167,7 +167,7 @@ Outcome outcome_of(Metric metric, const Expected& expected, double after, double
 }
 
 void add_remeasurement_notes(Context& context, const CellDeviations& cells, std::size_t again) {
-  const std::string why = again < cells.most ? late_text : "at most " + std::to_string(cells.most) + " are";
+  const std::string why = again < cells.most ? late_text : "at most " + std::to_string(cells.most) + " cells are";
   context.store().change([&](MatrixResult& result) { note_remeasurement(result, cells.outliers.size(), again, why); });
 }
 
@@ -233,8 +233,8 @@ class SecondWorst {
 
   void note() {
     if (!improved_.empty())
-      context_.note("the second worst of " + std::to_string(1 + tries) +
-                    " measurements is used, not the worst: " + Context::shortened_list(improved_));
+      context_.note("the second-worst of " + std::to_string(1 + tries) +
+                    " measurements is used instead of the worst: " + Context::shortened_list(improved_));
   }
 
  private:

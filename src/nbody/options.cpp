@@ -24,9 +24,9 @@ using Condition = OptionCondition<NbodyOptions, bool>;  // bool: whether the run
 using Row = OptionRow<NbodyOptions, bool>;
 
 constexpr Condition of_one_process{[](auto&, auto& ranks) { return !ranks; },
-                                   "the launcher chooses the ranks: start fewer with mpirun -n"};
+                                   "the launcher chooses the ranks: start fewer ranks with mpirun -n"};
 constexpr Condition of_ranks{[](auto&, auto& ranks) { return ranks; },
-                             "it needs MPI ranks: start them with mpirun, or use --backend"};
+                             "the option needs MPI ranks: start the program with mpirun, or use --backend"};
 
 template <class E>
 std::vector<E> parse_words(std::string_view option, std::string_view text) {

@@ -40,75 +40,76 @@ inline const Condition limits{[](auto& o, auto&) { return o.print == limits_text
 inline const Condition topology{[](auto& o, auto&) { return o.print == nullptr; }, lists.why_not};
 
 inline const Condition has_format{[](auto& o, auto&) { return o.print == testcase_list; },
-                                  "only --list has a format: omit it"};
-inline const Condition runs{[](auto& o, auto&) { return o.print == nullptr; }, "only a table is printed: omit it"};
-inline const Condition measures{[](auto& o, auto&) { return is_measured(o); }, "nothing is measured: omit it"};
+                                  "only --list has a format: omit the option"};
+inline const Condition runs{[](auto& o, auto&) { return o.print == nullptr; },
+                            "only a table is printed: omit the option"};
+inline const Condition measures{[](auto& o, auto&) { return is_measured(o); }, "nothing is measured: omit the option"};
 inline const Condition chooses_memory{
     [](auto& o, auto& run) { return is_measured(o) || (o.topology && are_ranks(run)); }, measures.why_not};
 inline const Condition has_open_memory{
     [](auto& o, auto& run) { return are_ranks(run) || !is_measured(o) || (o.named.empty() && !o.suite); },
-    "the selected suite or test cases specify the memory: omit it"};
+    "the selected suite or test cases specify the memory: omit the option"};
 inline const Condition heats{[](auto&, auto& run) { return !are_ranks(run); },
-                             "ranks are not heated: omit it, or start the program without mpirun"};
+                             "ranks are not heated: omit the option, or start the program without mpirun"};
 inline const Condition of_devices{[](auto&, auto& run) { return !are_ranks(run); },
-                                  "the launcher chooses the ranks: start fewer with mpirun -n"};
+                                  "the launcher chooses the ranks: start fewer ranks with mpirun -n"};
 
 inline const Condition has_sizes{any<takes_sizes>,
-                                 "every selected test case has a fixed size: omit it, or measure a bandwidth"};
+                                 "every selected test case has a fixed size: omit the option, or measure a bandwidth"};
 inline const Condition draws{
     [](auto& o, auto&) { return o.is_given("--random-sizes") || o.measure.concurrency == Concurrency::matchings; },
     "the run uses no random numbers: add --random-sizes or --concurrency matchings"};
 inline const Condition confirms{[](auto& o, auto&) { return o.measure.concurrency == Concurrency::matchings; },
-                                "it needs --concurrency matchings: add it"};
+                                "the option needs --concurrency matchings: add --concurrency matchings"};
 
 inline const Condition has_one_size{
     [](auto& o, auto&) { return o.sizes.size() < 2 && o.blocks.size() < 2; },
-    "references apply to one size: omit it, or measure one size and one number of blocks"};
+    "references apply to one size: omit the option, or measure one size and one number of blocks"};
 inline const Condition remeasures_outliers{
     [](auto& o, auto&) { return o.measure.concurrency != Concurrency::matchings; },
-    "--concurrency matchings confirms its findings itself: omit it"};
+    "--concurrency matchings always confirms slow cells: omit the option"};
 
 inline const Condition copies_by_kernels{
     any<copies_by_kernel>,
-    "no selected test case copies with a kernel: omit it, or choose test cases with --engine sm"};
+    "no selected test case copies with a kernel: omit the option, or choose test cases with --engine sm"};
 inline const Condition by_any_kernel{
     any<has_open_kernel>,
-    "the name of every selected test case contains its kernel: omit it, or choose other test cases"};
+    "the name of every selected test case contains its kernel: omit the option, or choose other test cases"};
 inline const Condition has_blocks{[](auto&, auto& run) { return run.backend != "host"; },
-                                  "only GPU kernels have blocks and threads: omit it"};
+                                  "only GPU kernels have blocks and threads: omit the option"};
 
-inline const Condition pairs_of_devices{any<is_of_pairs>,
-                                        "no pairs of devices are measured: omit it, or choose device_to_device_*"};
+inline const Condition pairs_of_devices{
+    any<is_of_pairs>, "no pairs of devices are measured: omit the option, or choose device_to_device_*"};
 inline const Condition pairs_with_themselves{
     any<linkmatrix::pairs_with_themselves>,
-    "no unidirectional copies between pairs without load are measured: omit it, or "
+    "the option needs a unidirectional test case between devices without load: omit the option, or "
     "choose e.g. device_to_device_memcpy_write_ce"};
 
 inline const Condition gpus_host_memory{
     [](auto& o, auto& run) { return are_gpus(run) && any<is_with_host>(o, run); },
-    "no copies between GPUs and host memory are measured: omit it, or choose e.g. host_to_device_memcpy_ce"};
+    "no copies between GPUs and host memory are measured: omit the option, or choose e.g. host_to_device_memcpy_ce"};
 inline const Condition huge_pages{[](auto& o, auto& run) {
                                     if (are_ranks(run)) return o.axes.memory.value_or(Memory::host) == Memory::host;
                                     return !are_gpus(run) || any<is_with_host>(o, run);
                                   },
-                                  "no host memory is measured: omit it"};
+                                  "no host memory is measured: omit the option"};
 
-inline const Condition of_ranks{any<is_of_ranks>, "no ranks are measured: omit it, or start ranks with mpirun"};
+inline const Condition of_ranks{any<is_of_ranks>, "no ranks are measured: omit the option, or start ranks with mpirun"};
 inline const Condition has_window{
     any<has_messages>,
-    "no bandwidth between ranks is measured: omit it, or choose rank_to_rank_* or node_to_node_* under mpirun"};
+    "no bandwidth between ranks is measured: omit the option, or choose rank_to_rank_* or node_to_node_* under mpirun"};
 inline const Condition may_be_cold{[](auto& o, auto& run) { return o.measure.warmup > 0 || !are_ranks(run); },
                                    "ranks need a warm-up to agree on the length of a sample: use 1 or more"};
 inline const Condition between_devices{
-    any<is_between_devices>, "nothing is measured between devices: omit it, or choose e.g. device_to_device_*"};
-inline const Condition of_nodes{any<is_of_nodes>,
-                                "no pairs of nodes are measured: omit it, or choose node_to_node_* under mpirun"};
+    any<is_between_devices>, "nothing is measured between devices: omit the option, or choose e.g. device_to_device_*"};
+inline const Condition of_nodes{
+    any<is_of_nodes>, "no pairs of nodes are measured: omit the option, or choose node_to_node_* under mpirun"};
 inline const Condition device_memory_of_ranks{
     [](auto& o, auto& run) { return are_ranks(run) && o.axes.memory == Memory::device; },
-    "no device memory is sent between ranks: omit it, or add --memory device under mpirun"};
+    "no device memory is sent between ranks: omit the option, or add --memory device under mpirun"};
 
 inline const Condition has_limits{any<has_limit>,
-                                  "no selected test case has a link limit: omit it, or measure a bandwidth"};
+                                  "no selected test case has a link limit: omit the option, or measure a bandwidth"};
 inline const Condition knows_limits{[](auto& o, auto& run) {
                                       const bool ranks_of_devices = are_ranks(run) && o.axes.memory == Memory::device;
                                       return are_gpus(run) || ranks_of_devices || !o.plan.limits.empty();
@@ -125,7 +126,7 @@ inline const Condition fault_has_effect{
       if (o.fault->kind == Kind::shared && o.measure.concurrency == Concurrency::serial) return false;
       return is_measured(o);
     },
-    "no measurement can have this fault: omit it, or change the run ('shared': concurrent "
+    "no measurement can have this fault: omit the option, or change the run ('shared': concurrent "
     "cells; 'corrupt': without --no-verify; 'flip': with --soak)"};
 
 }  // namespace condition

@@ -188,7 +188,7 @@ std::vector<Group> option_table(Given& given) {
              }},
             {measures, confirms}},
            {{"--confirm-after", "SECONDS",
-             "pause before --concurrency matchings measures its findings again (default: 10)",
+             "pause of --concurrency matchings before the remeasurement of slow cells (default: 10)",
              [&](auto v) { o.measure.confirm_after = parse_number("--confirm-after", v, 0, 86400); }},
             {measures, confirms}},
            {{"--references", "FILE",
@@ -212,7 +212,7 @@ std::vector<Group> option_table(Given& given) {
             {measures}},
            {{"--budget", "SECONDS",
              "time budget of the whole run; the most informative test cases come first, and skipped test cases are "
-             "named (sets --timeout to this budget plus 30 s)",
+             "listed (sets --timeout to this budget plus 30 s)",
              [&](auto v) { o.budget = parse_number("--budget", v, 0.001, 86400); }},
             {measures}},
            {{"--soak", "TIME",

@@ -38,7 +38,8 @@ constexpr OptionCondition<Options, Scope> keeps_record{[](auto& o, auto&) { retu
 template <class Options, class Scope>
 constexpr OptionCondition<Options, Scope> fault_has_effect{
     [](auto& o, auto&) { return o.fault && o.fault->can_be_serial(o.measure.verify); },
-    "no measurement can have this fault: omit it, or choose another one of --help ('corrupt': without --no-verify)"};
+    "no measurement can have this fault: omit the option, or choose another one of --help ('corrupt': without "
+    "--no-verify)"};
 
 // Parsers of option values. All throw BadInput naming the option.
 

@@ -168,7 +168,7 @@ std::vector<std::string> groups_of(const std::vector<std::string>& nodes,
     found.push_back(at->second);
   }
   if (std::set<std::string>(found.begin(), found.end()).size() < 2)
-    throw BadInput("--groups: all nodes of the job are in " + found.front() + ": omit it");
+    throw BadInput("--groups: all nodes of the job are in " + found.front() + ": omit --groups");
   return found;
 }
 

@@ -224,11 +224,11 @@ class MpiNetwork final : public Network {
 
   void require_enough_endpoints(const NetworkCase& matrix_case) const {
     if (table_.is_one_node())
-      throw BadInput("--concurrency matchings needs several nodes, and all ranks are on one node: omit it");
+      throw BadInput("--concurrency matchings needs several nodes, and all ranks are on one node: omit --concurrency");
     if (const std::size_t count = table_.labels(matrix_case.by_node).size(); count < least_endpoints_for_matchings)
       throw BadInput("--concurrency matchings needs " + std::to_string(least_endpoints_for_matchings) +
                      (matrix_case.by_node ? " nodes" : " ranks") + " or more; the number here is " +
-                     std::to_string(count) + ": omit it, and measure the whole matrix, which takes no longer");
+                     std::to_string(count) + ": omit --concurrency, because the whole matrix takes no longer");
   }
 
   void make_buffers(const NetworkCase& matrix_case) {

@@ -80,7 +80,8 @@ void NodeTraffic::add(Activity& activity) {
     for (const auto& [of, bytes] : {std::pair{"net_out", &node.out}, std::pair{"net_in", &node.in}}) {
       const bool is_complete = !node.by.empty() && bytes->is_complete();
       if (!node.by.empty() && !is_complete)
-        activity.untold.push_back(name + ": " + of + " of " + node.by + " counted less than was transferred");
+        activity.untold.push_back(name + ": counter " + of + " of " + node.by +
+                                  " shows fewer bytes than were transferred");
       activity.uses.push_back({name, of, is_complete ? std::optional(bytes->counted) : std::nullopt,
                                node.known ? std::optional(bytes->own) : std::nullopt, node.by, node.rate});
       bytes->counted_before = bytes->counted, bytes->own_before = bytes->own;

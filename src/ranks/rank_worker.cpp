@@ -175,7 +175,7 @@ PairSample RankWorker::take_sample(const Order& order, const Step& step, Deadlin
     clocks.add(times);
     taken = sample_of(order, step, times);
     const double seconds = taken.sample.whole.seconds();
-    if (!(seconds > 0)) throw DeviceError("a step was timed at " + std::to_string(seconds) + " s");
+    if (!(seconds > 0)) throw DeviceError("a step was timed at " + std::to_string(seconds) + " s: the clock is wrong");
     if (taken.started_together) break;
   }
   return taken;
@@ -241,7 +241,7 @@ void RankWorker::follow(const Order& order, Deadline deadline) {
   const auto mine = std::find_if(pairs.begin(), pairs.end(), [&](const RankPair& pair) {
     return pair.source == mpi_.rank() || pair.destination == mpi_.rank();
   });
-  if (mine == pairs.end()) throw DeviceError("rank 0 sent an order without a pair of this rank");
+  if (mine == pairs.end()) throw DeviceError("internal error: rank 0 sent this rank an order for other ranks");
   for (;;) {
     const Step step = mpi_.receive<Step>(leader, tag_of(order.serial, MessageKind::control), deadline);
     if (step.kind == Step::Kind::stop) return;

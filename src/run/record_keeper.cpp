@@ -85,7 +85,7 @@ std::string RecordKeeper::write_as(const Ending& ending, unsigned number) {
   now.head.error = ending.error;
   if (cost_ / most_share > between_.count())
     now.head.notes.push_back("writing a checkpoint of this record takes " + seconds_text(cost_) +
-                             ": a checkpoint was written only every " + seconds_text(cost_ / most_share));
+                             ", so a checkpoint was written only every " + seconds_text(cost_ / most_share));
   const std::string why = write(now.head, now, number);
   return why.empty() ? "" : refusal(why);
 }

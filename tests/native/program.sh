@@ -52,7 +52,7 @@ done <<EOF
 --simulate-fault corrupt:numa0|--backend host --testcase host_to_device_memcpy_ce|no measured transfer
 --simulate-fault flip:cpu1|--backend host $ce|.flip.: with --soak
 --simulate-fault reorder:cpu1|--backend host $ce|no measured transfer can have the fault .reorder:cpu1.
---record $work/r.json|--list|omit it
+--record $work/r.json|--list|omit the option
 EOF
 
 # Copies of the program that mpirun started would all write one record: refused, and the first one says so.

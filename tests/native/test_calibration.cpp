@@ -80,7 +80,7 @@ TEST(Calibration, OfMoreEndpointsThanCanBeMeasuredOneByOneLetsAllRunAndSaysIt) {
   EXPECT_EQ(Calibrated(few, most_serial, {two}).at_once, 1u);
   const Calibrated found(many, most_serial + 1, {two});
   EXPECT_EQ(found.at_once, everything);
-  EXPECT_TRUE(has_note(found.result, "by 50.0 %: the matrix is too large to measure them one by one"));
+  EXPECT_TRUE(has_note(found.result, "by 50.0 %: the matrix is too large to measure the pairs one by one"));
 }
 
 TEST(Calibration, DoesNotTakeWhatChangesWithTimeForTheOthersDoing) {

@@ -102,7 +102,7 @@ TEST(ControlMeasurements, FindTheOneRoundThatIsDisturbed) {
   });
   const MatrixResult result = measured(sampler, 8).results.front();
   EXPECT_NEAR(worst_value(result), 10, 1e-9);
-  EXPECT_TRUE(has_note(result, "disturbed each other and were measured in smaller groups"));
+  EXPECT_TRUE(has_note(result, "rounds split into smaller groups, because concurrent cells disturbed each other: "));
   EXPECT_NEAR(*result.schedule.interference, 0, 1e-9) << "what was not let pass does not count";
 }
 
@@ -203,7 +203,8 @@ TEST(Calibration, SaysWhatPairsDoToEachOtherWhereTheyAreMeasuredOneByOne) {
   const MatrixResult result = measured(sampler, 4).results.front();
   EXPECT_FALSE(result.schedule.at_once);
   EXPECT_EQ(result.schedule.interference, 0.0);
-  EXPECT_TRUE(has_note(result, "concurrent pairs change the value of a pair by 20.0 %: they were measured one by one"));
+  EXPECT_TRUE(
+      has_note(result, "concurrent pairs change the value of a pair by 20.0 %: the pairs were measured one by one"));
 }
 
 }  // namespace

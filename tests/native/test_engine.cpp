@@ -236,7 +236,7 @@ TEST(Engine, SaysWhereOneWayEndsBeforeTheOther) {
   };
   EXPECT_TRUE(
       has_note(measured(sampler, 2, {}, Deadline::never(), Metric::bidirectional).results.front(),
-               "one direction ended before the other direction; the value of both together may be too high: dev0->dev1 "
+               "one direction ended before the other direction; the sum of both directions may be too high: dev0->dev1 "
                "after 70 %"));
 }
 

@@ -231,7 +231,7 @@ TEST(MatchingSchedule, AcrossGroupsAreLeftOutWhenTheTimeIsOver) {
   network.leaves = {32, {16, 16}, false};
   const FewCells cells = measured_by_matchings(network, 64, 4, Metric::bandwidth, 1e-9);
   EXPECT_TRUE(cells.result.matchings->crossings.empty());
-  EXPECT_TRUE(has_note(cells.result, "5 matchings across groups were not measured"));
+  EXPECT_TRUE(has_note(cells.result, "5 matchings between groups were not measured"));
 }
 
 TEST(Suspicion, NamesNobodyWhereMostAreSlow) {

@@ -55,7 +55,8 @@ TEST(Measure, GoesSerialWhereEveryNeighbourHurtsAndSaysByHowMuch) {
   EXPECT_FALSE(result.schedule.at_once);
   EXPECT_EQ(result.schedule.pairs_at_once, 1u);
   EXPECT_EQ(result.schedule.interference, 0.0) << "none is in the values";
-  EXPECT_TRUE(has_note(result, "concurrent pairs change the value of a pair by 50.0 %: they were measured one by one"));
+  EXPECT_TRUE(
+      has_note(result, "concurrent pairs change the value of a pair by 50.0 %: the pairs were measured one by one"));
   EXPECT_NEAR(*result.values(2, 3), 10, 1e-9);
 }
 

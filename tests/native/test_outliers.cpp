@@ -37,7 +37,7 @@ TEST(Outliers, ALinkThatIsSlowOnceInFourIsForgivenAndTheRecordSaysSo) {
   EXPECT_NEAR(result.remeasured[0].after, 10, 1e-9);
   EXPECT_NEAR(*result.values(1, 2), 10, 1e-9);
   EXPECT_EQ(result.remeasured[0].outcome, Outcome::not_reproduced);
-  EXPECT_TRUE(has_note(result, "the second worst of 4 measurements is used, not the worst: dev1->dev2"));
+  EXPECT_TRUE(has_note(result, "the second-worst of 4 measurements is used instead of the worst: dev1->dev2"));
 }
 
 TEST(Outliers, ALinkThatIsSlowTwiceInFourKeepsItsWorseValue) {
@@ -95,7 +95,7 @@ TEST(Outliers, SaysHowManyOutliersItDidNotMeasureAgain) {
   const MatrixResult result = measured(backend, one_way);
   EXPECT_EQ(result.remeasured.size(), 16u);
   EXPECT_EQ(result.controls.size(), most_controls);
-  EXPECT_TRUE(has_note(result, "2 of 18 outlying cells were not measured again: at most 16 are"));
+  EXPECT_TRUE(has_note(result, "2 of 18 outlying cells were not measured again: at most 16 cells are"));
   for (const Remeasured& cell : result.controls) EXPECT_TRUE(cell.row != 0 && cell.column != 0);
 }
 
@@ -214,7 +214,7 @@ TEST(Outliers, AWholeRoundThatWasDisturbedHasItsSecondValue) {
       measured(sampler, 8, {.concurrency = Concurrency::rounds}).results.front();  // no witness would know it as well
   EXPECT_EQ(result.remeasured.size(), 4u);
   for (const auto& value : result.values) EXPECT_NEAR(value.value_or(10), 10, 1e-9);
-  EXPECT_TRUE(has_note(result, "the second worst of 4 measurements is used"));
+  EXPECT_TRUE(has_note(result, "the second-worst of 4 measurements is used"));
 }
 
 TEST(Outliers, AFlappingLinkIsSeenAboutAsOftenAsItIsSlow) {

@@ -38,7 +38,8 @@ TEST(Remeasurement, SaysThatATryFailedAlsoWhereOthersWent) {
   const MatrixResult result = measured(sampler, 4, {.concurrency = Concurrency::rounds}).results.front();
   EXPECT_EQ(result.status(1, 2), CellStatus::ok);
   EXPECT_TRUE(has_note(
-      result, "dev1->dev2 failed in 1 of 3 measurements alone; the other measurements count: it did not end in time"));
+      result,
+      "dev1->dev2 failed in 1 of 3 measurements alone; the other measurements are used: it did not end in time"));
 }
 
 TEST(Remeasurement, ACellWhoseValueDoesNotStandHasNoSamplesEither) {
@@ -81,7 +82,7 @@ TEST(Remeasurement, WhatIsHardlyBetterIsNotCalledForgiven) {
 TEST(Remeasurement, WhatIsSlowAgainButLessIsNotCalledSlowOnce) {
   const MatrixResult result = looked_at_alone({9, 10, 10});
   EXPECT_NEAR(*result.values(1, 2), 9, 1e-9);
-  EXPECT_TRUE(has_note(result, "the second worst of 4 measurements is used"));
+  EXPECT_TRUE(has_note(result, "the second-worst of 4 measurements is used"));
   EXPECT_FALSE(has_note(result, "once"));
 }
 

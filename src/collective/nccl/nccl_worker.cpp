@@ -299,7 +299,7 @@ class NcclWorker final : public CollectiveWorker {
   void refuse_other_choice() const {
     const std::string ran = choice();
     if (ran.empty() || wanted_.algorithm[0] == 0 || is_algorithm(ran, wanted_.algorithm.data())) return;
-    throw DeviceError("NCCL ran " + ran + " where " + wanted_.algorithm.data() + " was forced");
+    throw DeviceError("NCCL ran " + ran + " instead of the requested " + wanted_.algorithm.data());
   }
 
   static constexpr double grace_of_calls = 5;  ///< seconds by which a call of NCCL may exceed its deadline

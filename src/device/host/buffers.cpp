@@ -157,7 +157,7 @@ void doubt_nodes(std::span<const HostEndpointState> endpoint_states, std::vector
     if (least < 1 - most_elsewhere)
       doubts.push_back(percent(1 - least) + " of a buffer of " + endpoint_state.endpoint.label +
                        " is not on NUMA node " + std::to_string(endpoint_state.endpoint.numa) +
-                       ": its values may be those of another path");
+                       ": copies of this buffer may use another path");
   }
 }
 

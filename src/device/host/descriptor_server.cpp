@@ -170,7 +170,8 @@ std::unique_ptr<Descriptor> fetch_descriptor(const DescriptorKey& key) {
       ::send(connection.number(), &key.number, sizeof key.number, MSG_NOSIGNAL) != sizeof key.number)
     fail("the process does not answer (it may be on another node, or in a container with its own network)");
   const int descriptor = receive_descriptor(connection.number());
-  if (descriptor < 0) throw DeviceError("file descriptors of another process: unknown key");
+  if (descriptor < 0)
+    throw DeviceError("a file descriptor of another process was not received: that process has no such buffer");
   return std::make_unique<Descriptor>(descriptor);
 }
 
