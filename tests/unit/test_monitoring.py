@@ -31,7 +31,7 @@ def documented():
     case = set(re.findall(r"`(\w+)`", re.search(r'^"case" stands for (.*?)\.', PAGE, re.MULTILINE)[1]))
     return {
         name.strip(" `"): set(re.findall(r"`(\w+)`", labels)) | (case if "case" in labels else set())
-        for name, _, labels in rows
+        for name, _, labels, _ in rows
     }
 
 

@@ -119,7 +119,10 @@ class Output:
         return [name for role, name in self.adapters if role == "client"]
 
     def rate(self, name: str) -> float | None:
-        """The line rate of an adapter in Gb/s: the lower rate of its two nodes. None if the kernel reports no rate."""
+        """The line rate between the adapters of this name on both nodes, in Gb/s: the lower of their two rates.
+
+        None if the kernel of a node reports no rate.
+        """
         ports = [self.adapters[role, name] for role in self.nodes if (role, name) in self.adapters]
         rates = [line_rate(port["rate"]) for port in ports]
         known = [rate for rate in rates if rate is not None]

@@ -195,7 +195,7 @@ def cuda_connectivity(reading: Reading, _: re.Match[str]) -> None:
 
 
 def ppu_labels(words: list[str]) -> list[str] | None:
-    """The labels of the columns, if the words are a line of column names; None otherwise."""
+    """The labels of the columns in PPU output, if the words are a line of column names; None otherwise."""
     found = [PPU_COLUMN.match(word) for word in words]
     if not found or not all(found):
         return None

@@ -124,7 +124,7 @@ def at_limit(unit: str, worse: np.ndarray, interval: Bounds, value: np.ndarray, 
 
     worse: the fraction by which each cell is worse than its reference.
     interval: the interval of each median, as recorded; see `cell_sentences.confidence`.
-    value: the reference of each cell.
+    value: the value of each cell's reference.
     limits: the lowest and the highest value that the tolerance of each reference allows.
     """
     end, limit = (interval[1], limits[1]) if unit == "us" else (interval[0], limits[0])

@@ -148,7 +148,7 @@ def layout_of(content: Mapping[str, Any], result: Result, matrix: Matrix) -> tup
     parts = {
         "nics": number_components(every, lambda device: adapter_name(near[device["label"]], device, alone=False)),
         "switch": number_components(every, switches_of(content, every)),
-        "socket": number_components(every, socket),
+        "socket": number_components(every, numa_node),
         "leaf": number_components(every, leaf),
         "domain": number_components(every, domain),
     }
@@ -247,7 +247,7 @@ def adapter_name(names: Sequence[str], device: Device, alone: bool) -> str:
     return f"{', '.join(sorted(names))} of {device['node']}" if names and (len(names) == 1) == alone else ""
 
 
-def socket(device: Device) -> str:
+def numa_node(device: Device) -> str:
     """The NUMA node of a device, such as "NUMA node 1 of n17"; "" if unknown."""
     number = device["numa"]
     return f"NUMA node {number} of {device['node']}" if number is not None and number >= 0 else ""

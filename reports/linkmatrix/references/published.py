@@ -133,7 +133,7 @@ def load(name: str) -> Published:
 
 
 def printed_tables(run: Run, system: System, extent: Extent | None) -> Iterator[Printed]:
-    """Yields each table of a run, followed by its further matrices. Cells without a number are left out."""
+    """Yields each table of a run, and the additional matrices of the table. Cells without a number are left out."""
     for table in run.tables:
         grids = [("", table.unit, table.cells), *((name, part.unit, part.cells) for name, part in table.parts.items())]
         for name, unit, cells in grids:

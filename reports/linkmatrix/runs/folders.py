@@ -73,9 +73,9 @@ def newest_report(folder: Path) -> Path:
 
 
 def is_measurement(path: Path) -> bool:
-    """Whether a report contains a result of a test. A dry run has no result.
+    """Whether a report counts as a measurement. A dry run does not count.
 
-    An interrupted run has a result only if a test failed before the interruption.
+    A run that a signal interrupted counts only if a test failed. Passed tests of an interrupted run do not count.
     """
     beginning = head(path)
     interrupted = ABORTED.search(beginning) and not FAILED.search(beginning)

@@ -263,7 +263,7 @@ def from_report(path: Path, report: dict[str, Any], site: Path | None = None) ->
     """
     from . import manifest  # imported here, because records need no manifest
 
-    run = all_cases(path, report)
+    run = unfiltered_run(path, report)
     known = manifest.load(site or repository(), run.mode) if run.mode else {}
 
     def excuse(test: Test) -> str | None:
@@ -281,7 +281,7 @@ def from_report(path: Path, report: dict[str, Any], site: Path | None = None) ->
 
 def load_all(path: Path) -> Run:
     """The run of the report at `path`, with all of its skipped test cases. Raises BadInput."""
-    return all_cases(path, read_json(path, CUT))
+    return unfiltered_run(path, read_json(path, CUT))
 
 
 @contextlib.contextmanager
@@ -296,7 +296,7 @@ def reframe_errors(path: Path) -> Iterator[None]:
 
 
 def case_by_case(path: Path, report: dict[str, Any]) -> Iterator[Test]:
-    """Yields the tests of `all_cases` one by one, because the records of a large sweep do not fit into memory."""
+    """Yields the tests of `unfiltered_run` one by one, because the records of a large sweep do not fit into memory."""
     with reframe_errors(path):
         session = {**report["session_info"]}
         cases = [{"run_index": at, **case} for at, run in enumerate(report["runs"]) for case in run["testcases"]]
@@ -327,8 +327,8 @@ def session_time(path: Path, report: dict[str, Any], key: str) -> str:
         return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%dT%H:%M:%SZ}" if seconds else ""
 
 
-def all_cases(path: Path, report: dict[str, Any]) -> Run:
-    """The run of a ReFrame report. Fixtures that passed are left out. Raises BadInput."""
+def unfiltered_run(path: Path, report: dict[str, Any]) -> Run:
+    """The run of a ReFrame report, with all skipped test cases. Passed fixtures are left out. Raises BadInput."""
     tests = tuple(case_by_case(path, report))
     session, (started, ended) = report["session_info"], (session_time(path, report, key) for key in (START, END))
     notes = [] if tests else ["ReFrame ran no test case: 'reframe -C config/settings.py -c checks -R -l' lists them"]

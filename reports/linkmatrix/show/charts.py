@@ -301,7 +301,7 @@ def draw_scaling(record: dict[str, Any], results: Sequence[Result]) -> dict[str,
 
 
 def draw_by_devices(axes: Axes, chart: ScalingChart, points: list[Point], is_weak: bool) -> None:
-    """Draws values over the number of devices, with a line per number of bodies. Dashed: values without losses."""
+    """Draws values over the number of devices, with a line per number of bodies. Dashed: ideal scaling."""
     for number, bodies in enumerate(sorted({point.bodies for point in points})):
         line = sorted((point for point in points if point.bodies == bodies), key=lambda point: point.devices)
         places = [point.devices for point in line]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..judge.rules import name
 from ..judge.verdicts import Verdict
-from ..locate.layout import UP, part_of, socket, switches_of
+from ..locate.layout import UP, numa_node, part_of, switches_of
 from ..record.link_classes import MEANINGS, ONE_SWITCH
 from ..record.units import counted
 from .findings import cells_with_rule, disturbances
@@ -300,7 +300,7 @@ def finding_parts(finding: Finding, component: str, record: Record, matrix: Matr
         behind = switches_of(record, devices)
         yield from (("switch", device["label"]) for device in devices if behind(device) == component)
     elif kind == "socket":
-        found = {(device["node"], device["numa"]) for device in devices if socket(device) == component}
+        found = {(device["node"], device["numa"]) for device in devices if numa_node(device) == component}
         yield from (("socket", one) for one in sorted(found))
     elif kind == "class":
         yield "class", component

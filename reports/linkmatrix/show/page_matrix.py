@@ -227,7 +227,7 @@ def percent(result: Result, worse: float) -> str:
 def worst_table(result: Result, matrix: MatrixVerdict, history: History) -> list[dict[str, Any]]:
     """The rows of the table of the worst cells; [] if the matrix could not be judged.
 
-    For a matrix in a file, the table contains cells of a sample of suspect and healthy endpoints.
+    If the cells are in a separate file, the table contains only cells of a sample of suspect and healthy endpoints.
     """
     if matrix.problem:
         return []

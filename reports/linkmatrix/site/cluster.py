@@ -232,9 +232,9 @@ def time_notes(limit: str, name: str) -> list[str]:
 
 
 def size_notes(fewest: int, most: int, setting: str) -> tuple[tuple[str, ...], bool]:
-    """Returns (notes, whether no job can start) for the allowed numbers of nodes of a job.
+    """Returns (notes about limits that exclude jobs of one node or all jobs, whether no job can start).
 
-    fewest, most: the allowed numbers. setting: the scheduler's name of the lower limit.
+    fewest, most: the allowed numbers of nodes of a job. setting: the scheduler's name of the lower limit.
     """
     if fewest > most:
         return (f"a job needs {fewest} nodes or more ({setting}), but the maximum is {most}: no job starts",), True

@@ -75,12 +75,12 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
 
     @property
     def current_partition(self) -> Any:
-        """The partition of the test. In a copy that a session uses to plan its job, the session's partition."""
+        """The partition of the test. A copy with which a session plans its job has the session's partition."""
         return self.planning_session.current_partition if self.planning_session else super().current_partition
 
     @property
     def current_environ(self) -> Any:
-        """The environment of the test. In a copy that a session uses to plan its job, the session's environment."""
+        """The environment of the test. A copy with which a session plans its job has the session's environment."""
         return self.planning_session.current_environ if self.planning_session else super().current_environ
 
     @property
