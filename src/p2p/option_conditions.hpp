@@ -67,7 +67,7 @@ inline const Condition has_one_size{
     "references apply to one size: omit the option, or measure one size and one number of blocks"};
 inline const Condition remeasures_outliers{
     [](auto& o, auto&) { return o.measure.concurrency != Concurrency::matchings; },
-    "--concurrency matchings always confirms slow cells: omit the option"};
+    "--concurrency matchings always confirms slow cells: omit one of the two options"};
 
 inline const Condition copies_by_kernels{
     any<copies_by_kernel>,
