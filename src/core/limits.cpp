@@ -112,7 +112,7 @@ std::optional<double> pcie_limit(int version, int lanes) {
 
 std::string limits_text() {
   std::ostringstream out;
-  out << "One NVLink, one direction, GB/s (1e9 bytes/s). Utilisation is measured / net. ce and sm are the largest "
+  out << "One NVLink, one direction, GB/s (1e9 bytes/s). Utilisation: measured rate / net. ce and sm are the largest "
          "measured payloads\nof a copy engine (packets of 256 bytes) and of a kernel (packets of 128 bytes).\n"
       << "generation     raw    net     ce     sm  devices             source\n";
   for (const auto& g : nvlinks)

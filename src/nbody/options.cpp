@@ -90,7 +90,7 @@ std::vector<Row> option_table(NbodyOptions& o, int& ways_of_bodies) {
       {target_option(o, "1")},
       {{"--no-verify", "", "do not compare forces and positions", [&](auto) { o.measure.verify = false; }}},
       {max_time_option(o, "of one number of bodies", "30")},
-      {{"--cell-timeout", "SECONDS", "time limit of one number of bodies on one number of devices (default: 120)",
+      {{"--cell-timeout", "SECONDS", "time limit per number of bodies and number of devices (default: 120)",
         [&](auto v) { o.measure.cell_timeout = parse_number("--cell-timeout", v, 0.1, 86400); }}},
       {timeout_option(o)},
       {wait_idle_option(o)},

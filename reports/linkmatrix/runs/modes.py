@@ -18,7 +18,7 @@ NO_WARNING = "--warn-as-error"  # because ReFrame only warns about a check that 
 
 #: Options of ReFrame, with abbreviations, that let a test pass unchecked. A hook passes the references to ReFrame.
 UNCHECKED = re.compile(r"(--skip-(sa|pe)[a-z-]*|--disa[a-z-]*)(=.*)?")
-NOT_STRICT = "strict_check=no is refused: with it, ReFrame would not fail a test with a bad verdict; omit the option"
+NOT_STRICT = "strict_check=no is refused, because ReFrame would pass a test with a bad verdict; omit the option"
 
 #: The mode that measures many nodes, and the environment variable with their names.
 SWEEP, NODES = "sweep", "LINKMATRIX_NODES"
