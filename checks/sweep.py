@@ -6,10 +6,11 @@ from dataclasses import replace
 import reframe as rfm
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import parameter, run_after, run_before, variable
-from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
+from reframe.core.exceptions import PerformanceError, ReframeError, SanityError, SpawnedProcessError
 
 from linkmatrix.judge.verdicts import Verdict, missing
 from linkmatrix.references.tables import program_references
+from linkmatrix.reframe_ext.aborts import ABORTS
 
 from . import nodes
 from .adapters import adapter_faults
@@ -117,12 +118,14 @@ class node_sweep(p2p_matrix_run, special=True):
         """Whether the job has ended. If the job waits for a drained node, cancels the job and skips the test."""
         try:
             done = super().run_complete()
+        except ABORTS:
+            raise
         except ReframeError:
             if not self.has_job_begun():
                 self.skip_unavailable_node(ask_again=True)
             raise
         if not done and not self.has_job_begun() and nodes.unavailable_reason(self.node, self.current_partition):
-            with contextlib.suppress(ReframeError):  # the job may have ended
+            with contextlib.suppress(SpawnedProcessError):  # the job may have ended
                 self.job.cancel()
             self.skip_unavailable_node()
         return done

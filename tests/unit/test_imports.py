@@ -114,3 +114,31 @@ def test_schemas_and_templates_are_installed():
     installed = {path for pattern in patterns for path in PACKAGE.glob(pattern)}
     others = {path for path in PACKAGE.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")}
     assert others == installed and len(others) >= 6
+
+
+def names_in(node):
+    """The names in an expression."""
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+
+def hides_a_signal(node):
+    """Whether a `try` catches ReframeError without raising ABORTS again, or a call suppresses ReframeError."""
+    if isinstance(node, ast.Call):
+        return "suppress" in ast.unparse(node.func) and any("ReframeError" in names_in(one) for one in node.args)
+    if not isinstance(node, ast.Try):
+        return False
+    caught = [names_in(handler.type) if handler.type else {"ReframeError"} for handler in node.handlers]
+    first = next((at for at, names in enumerate(caught) if "ReframeError" in names), None)
+    return first is not None and not any("ABORTS" in names for names in caught[:first])
+
+
+def test_no_code_of_reframe_sessions_catches_the_error_of_a_signal():
+    """ReFrame raises ForceExitError, a ReframeError, for SIGTERM. A session that catches this error continues."""
+    files = [*(REPOSITORY / "checks").glob("*.py"), *(REPOSITORY / "reports/linkmatrix/reframe_ext").rglob("*.py")]
+    found = [
+        f"{file.relative_to(REPOSITORY)}:{node.lineno}"
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text()))
+        if hides_a_signal(node)
+    ]
+    assert files and found == []

@@ -139,6 +139,21 @@ def test_a_signal_right_after_the_start_ends_the_command(tmp_path, monkeypatch):
     assert code == -signal.SIGTERM and supervise.FORWARDED == [signal.SIGINT]
 
 
+def test_a_command_that_ignores_the_signal_is_killed(tmp_path, monkeypatch, capsys):
+    """A signal during a query of Slurm was lost, and ReFrame ignores all later signals: the run waited 30 minutes."""
+    monkeypatch.setattr(supervise, "FORWARDED", [])
+    for name, seconds in {"POLL": 0.05, "CANCELLING": 0.3, "GRACE": 0.3}.items():
+        monkeypatch.setattr(supervise, name, seconds)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    script = "trap '' TERM; kill -INT $PPID; sleep 20; sleep 20"
+    try:
+        code = supervise.run_supervised(["sh", "-c", script], tmp_path, 60, os.environ)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert code == -signal.SIGKILL
+    assert "scancel" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("step", "ended"), [(-400 * 86400, True), (-30, False), (400 * 86400, False)])
 def test_a_clock_that_goes_back_ends_the_command(tmp_path, monkeypatch, capsys, step, ended):
     """ReFrame 4.10.4 sleeps as long as the clock went back: 400 days."""

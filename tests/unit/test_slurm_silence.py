@@ -1,6 +1,10 @@
 """Slurm that does not answer for a while, or has lost a job: no session ends, and no job is waited for without end."""
 
+import functools
+
 import pytest
+import reframe.utility.osext as osext
+from reframe.core.exceptions import ForceExitError
 
 NO_ANSWER = {"errors": "slurm_load_jobs error: Unable to contact slurm controller", "code": 1}
 NO_SUCH_JOB = {"errors": "slurm_load_jobs error: Invalid job id specified", "code": 1}
@@ -224,3 +228,24 @@ def test_an_answer_that_cannot_be_read_is_none(scheduler_of, commands, clock, lo
         found.poll(job)
     assert job.state == "RUNNING" and not found.finished(job)
     assert commands.calls("scancel") == [] and "squeue does not answer" in log[0]
+
+
+@pytest.mark.parametrize("command", ["sacct", "squeue -h -t all", 'squeue -h -j 12 -o "%i|%r"', "scancel"])
+def test_a_signal_during_a_query_ends_the_session(slurm, commands, clock, monkeypatch, command):
+    """Handlers of ReframeError caught the error that ReFrame raises for SIGTERM, and the session continued."""
+    job = slurm.job("PENDING")
+    job.max_pending_time = 60
+    clock.now += 60
+    commands("sacct", **REFUSED)
+    commands("squeue", "12|PENDING||\n")
+    run = osext.run_command
+
+    def interrupted(cmd, *arguments, **keywords):
+        if cmd.startswith(command):
+            raise ForceExitError("received signal 15")
+        return run(cmd, *arguments, **keywords)
+
+    monkeypatch.setattr(osext, "run_command", interrupted)
+    monkeypatch.setattr("reframe.core.schedulers.slurm._run_strict", functools.partial(interrupted, check=True))
+    with pytest.raises(ForceExitError):
+        slurm.poll(job)

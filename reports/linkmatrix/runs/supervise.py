@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import math
 import os
 import re
 import signal
@@ -17,6 +18,7 @@ from ..errors import say, to_ascii
 from . import folders
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+CANCELLING = 300  # seconds in which ReFrame must cancel its jobs and end after a signal
 GRACE = 60  # seconds between SIGTERM and SIGKILL
 #: The signals that `run_supervised` passed on. A caller that runs several commands stops after the first signal.
 FORWARDED: list[int] = []
@@ -24,6 +26,7 @@ POLL = 1.0  # seconds between two comparisons of the clocks
 #: Seconds by which the clock may go back. ReFrame 4.10.4 sleeps for the same time (docs/reframe-issues.md). Time
 #: services change a clock by less.
 CLOCK_STEP = 60
+LEFT_JOBS = "cancel its remaining jobs with scancel or qdel"
 DRAIN = 5  # seconds to read the rest of the output: a remaining child process may keep the output open
 
 
@@ -112,15 +115,20 @@ def wait_for(
 ) -> int:
     """Waits for a command, and returns its exit code.
 
-    Ends the command after the timeout, or if the clock is set back.
+    Ends the command after the timeout, if the clock is set back, or if the command ignores a forwarded signal.
     """
     try:
         began, wall_began = time.monotonic(), time.time()
+        signalled = math.inf  # the time of the first forwarded signal
         prepare()
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 return child.wait(min(POLL, timeout))
             elapsed = time.monotonic() - began
+            if FORWARDED:
+                signalled = min(signalled, elapsed)
+            if elapsed - signalled > CANCELLING:
+                return stop(child, f"ReFrame did not end {CANCELLING} s after the signal, and was killed: {LEFT_JOBS}")
             back = elapsed - (time.time() - wall_began)
             if elapsed > timeout:
                 return stop(child, f"the time limit of {timeout / 3600:g} hours has passed: the run was ended")

@@ -11,18 +11,18 @@ from typing import ClassVar, NamedTuple
 
 import reframe.utility.osext as osext
 from reframe.core.backends import register_scheduler
-from reframe.core.exceptions import JobError, ReframeError, SpawnedProcessError
+from reframe.core.exceptions import JobError, JobSchedulerError, SpawnedProcessError
 from reframe.core.schedulers import Job
 from reframe.core.schedulers.pbs import PbsJobScheduler, PbsProJobScheduler, TorqueJobScheduler
 
 from ...errors import clean
-from .pending import Reasons, Unanswered, explained, is_permanent
+from .pending import COMMAND_ERRORS, Reasons, Unanswered, explained, is_permanent
 
 QUEUED = ("QUEUED", "HELD", "WAITING", "PENDING")
 #: The errors that ReFrame raises for unreadable or incomplete JSON.
 NO_JSON = (ValueError, LookupError, TypeError)
 #: The errors that ReFrame raises for a failure or an unreadable answer of `qstat`. SyntaxError means invalid XML.
-NO_ANSWER = (*NO_JSON, ReframeError, OSError, SyntaxError, AttributeError)
+NO_ANSWER = (*NO_JSON, *COMMAND_ERRORS, JobError, JobSchedulerError, SyntaxError, AttributeError)
 
 
 class Phase(NamedTuple):
@@ -113,7 +113,7 @@ class BoundedWaits(PbsJobScheduler):
         if job.exception is None and is_permanent(reason):
             try:
                 self.cancel(job)
-            except ReframeError:
+            except COMMAND_ERRORS:
                 return  # the next poll tries again
             job._exception = JobError(f"the job could never begin, and was deleted: {explained(reason)}", job.jobid)
         elif job.exception is not None and reason not in str(job.exception):
@@ -152,7 +152,7 @@ class BoundedWaits(PbsJobScheduler):
         try:
             if job.state != "COMPLETED":
                 self.cancel(job)
-        except ReframeError as error:
+        except COMMAND_ERRORS as error:
             reason = f"{reason} (the deletion failed: {printable(error)})"
         job._exception = JobError(reason, job.jobid)
         job._state, job._completed = "COMPLETED", True

@@ -7,11 +7,14 @@ the job. An example of a permanent reason is an account without access to the pa
 
 import re
 
+from reframe.core.exceptions import SpawnedProcessError
 from reframe.core.logging import getlogger
 from reframe.core.schedulers import Job
 
 from ...errors import clean
 
+#: The errors of a failed command of a scheduler. They exclude ForceExitError: after a signal, the session must end.
+COMMAND_ERRORS = (OSError, SpawnedProcessError)
 FIRST_QUERY, NEXT_QUERY = 5, 45  # seconds from the submission to the first query, and between queries
 
 ACCOUNT, QOS = "choose another account with -J account=NAME", "choose another QOS with -J qos=NAME"

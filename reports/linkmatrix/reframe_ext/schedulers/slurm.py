@@ -16,12 +16,12 @@ from typing import Any
 
 import reframe.utility.osext as osext
 from reframe.core.backends import register_scheduler
-from reframe.core.exceptions import JobBlockedError, JobError, ReframeError, SpawnedProcessError
+from reframe.core.exceptions import JobBlockedError, JobError
 from reframe.core.schedulers import Job
 from reframe.core.schedulers.slurm import SlurmJobScheduler, SqueueJobScheduler, slurm_state_completed
 
 from ...errors import clean
-from .pending import Reasons, Unanswered
+from .pending import COMMAND_ERRORS, Reasons, Unanswered
 from .slurm_blocked import NODE_REASONS, permanent_cause
 from .slurm_job import SlurmJob
 
@@ -111,7 +111,7 @@ class Slurm(SlurmJobScheduler):
             job._state = None
         try:
             super().poll(*given)
-        except (OSError, SpawnedProcessError) as error:
+        except COMMAND_ERRORS as error:
             accounting = f"sacct: {last_line(error)}"
         reported = [job for job in given if job.state is not None]
         for job, state in zip(given, before, strict=True):
@@ -137,7 +137,7 @@ class Slurm(SlurmJobScheduler):
         command = f'{self._squeue} -h -t all -j {numbers} -o "%i|%T|%N|"'
         try:
             done = osext.run_command(command, log=False, timeout=QUERY_SECONDS)
-        except (OSError, SpawnedProcessError):
+        except COMMAND_ERRORS:
             return None
         if done.returncode and "Invalid job id" not in done.stderr:
             return None
@@ -192,7 +192,7 @@ class Slurm(SlurmJobScheduler):
         limit = self.SILENCE_SECONDS if reason == SILENT else self.UNKNOWN_SECONDS
         if not self.unanswered.is_overdue(job, reason, accounting, limit, now):
             return
-        with contextlib.suppress(OSError, ReframeError):  # the job may not exist any more
+        with contextlib.suppress(*COMMAND_ERRORS):  # the job may not exist any more
             self.cancel(job)
         job._state = LOST
         if not Path(job.workdir, job.stdout).exists():  # otherwise the test judges the output
@@ -214,7 +214,7 @@ class Slurm(SlurmJobScheduler):
             self.reasons.note(job, reason, now, self.permanent_cause(job, reason))
         for job in waiting:
             if reason := self.cancel_reason(job, now):
-                with contextlib.suppress(OSError, ReframeError):  # the next poll tries again
+                with contextlib.suppress(*COMMAND_ERRORS):  # the next poll tries again
                     self.cancel(job)
                     job._exception = JobBlockedError(reason, job.jobid)
 
@@ -223,7 +223,7 @@ class Slurm(SlurmJobScheduler):
         numbers = ",".join(job.jobid for job in jobs)
         try:
             done = osext.run_command(f'{self._squeue} -h -j {numbers} -o "%i|%r"', log=False, timeout=QUERY_SECONDS)
-        except (OSError, ReframeError):  # the next query may succeed
+        except COMMAND_ERRORS:  # the next query may succeed
             return {}
         pairs = (line.partition("|") for line in done.stdout.splitlines())
         reasons = {re.split(r"[_+]", number)[0]: reason.strip() for number, _, reason in pairs}
@@ -243,7 +243,7 @@ class Slurm(SlurmJobScheduler):
         """Runs a command, and returns its standard output; "" if the command fails."""
         try:
             return str(osext.run_command(command, log=False, timeout=QUERY_SECONDS).stdout)
-        except (OSError, ReframeError):
+        except COMMAND_ERRORS:
             return ""
 
     def cancel_reason(self, job: Job, now: float) -> str:

@@ -12,6 +12,7 @@ import reframe.utility.typecheck as typ
 from reframe.core.builtins import required, run_after, run_before, variable
 from reframe.core.exceptions import JobError, ReframeError
 
+from ..aborts import ABORTS
 from ..schedulers.pending import rejected
 from . import durations, parts, processes, suites
 from .fixtures import KeepsFixtures
@@ -125,6 +126,8 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
         if self.has_own_job:
             try:
                 super().run()
+            except ABORTS:
+                raise
             except ReframeError as error:
                 reason = rejected(str(error))
                 self.unmeasured = f"not run: {reason}"
@@ -137,6 +140,8 @@ class Member(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
             return True
         try:
             return bool(super().run_complete())
+        except ABORTS:
+            raise
         except ReframeError as error:
             self.job_began = self.has_job_begun()
             if not self.job_began:

@@ -18,6 +18,7 @@ from reframe.core.logging import getlogger
 from reframe.core.runtime import runtime
 
 from ...record.units import counted
+from ..aborts import ABORTS
 from ..schedulers.pending import rejected
 from . import durations, suites
 from .fixtures import Restorable
@@ -88,6 +89,8 @@ class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
             if processes:
                 self.set_limits([one for one, _ in requests])
                 fill_job(self, processes, self.display_name)
+        except ABORTS:
+            raise
         except (ReframeError, ValueError) as error:
             self.trouble = str(error)
         self.processes_by_test = processes_by_test(processes)
@@ -108,6 +111,8 @@ class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
             planned.planning_session = self
             try:
                 planned.prepare()
+            except ABORTS:
+                raise
             except (SkipTestError, ReframeError):  # the test itself reports the reason
                 continue
             found.append(planned)
@@ -142,6 +147,8 @@ class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
             return
         try:
             super().run()
+        except ABORTS:
+            raise
         except ReframeError as error:  # ReFrame would skip the tests, and skipped tests count as passed
             self.trouble, self.without_job = rejected(str(error)), True
 
@@ -150,6 +157,8 @@ class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
             return True
         try:
             return bool(super().run_complete())
+        except ABORTS:
+            raise
         except ReframeError as error:
             self.trouble = str(error)
             return True
@@ -159,6 +168,8 @@ class Session(Restorable, rfm.RunOnlyRegressionTest, special=True):
             return
         try:
             super().run_wait()
+        except ABORTS:
+            raise
         except ReframeError as error:
             self.trouble = self.trouble or str(error)
         if Path(self.stagedir, self.job.stdout).exists():  # the job began
