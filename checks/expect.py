@@ -124,7 +124,7 @@ def rank_faults(record, nodes, ranks):
 def pairs_faults(record, pairs, ranks):
     """INCOMPLETE reasons: test cases did not use `pairs` concurrent pairs of ranks.
 
-    ranks: the number of ranks per node. A result without the field "pairs" used this number of pairs.
+    ranks: the number of ranks per node. If a result has no field "pairs", the number of its pairs is `ranks`.
     """
     measured = dict.fromkeys((result["testcase"], result.get("pairs", ranks)) for result in record["results"])
     wrong = [(testcase, number) for testcase, number in measured if number != pairs]

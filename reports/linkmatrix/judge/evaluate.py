@@ -124,7 +124,7 @@ class MatrixVerdict:
     def axis_medians(self) -> tuple[list[float], list[float]]:
         """(median deviation of each row, median deviation of each column), as fractions; positive if slow.
 
-        For a matrix in a file, each median in the record is compared with `level`.
+        If the cells are in a separate file, each median in the record is compared with `level`.
         """
         if self.whole is not None:
             known = np.where(np.isfinite(self.whole.worse), self.whole.worse, np.nan)
@@ -220,7 +220,7 @@ class MatrixVerdict:
 
     @cached_property
     def subset(self) -> MatrixVerdict:
-        """The verdicts that the diagnosis examines. For a matrix in a file, a submatrix is judged again."""
+        """The verdicts that the diagnosis examines. For cells in a separate file: a submatrix is judged again."""
         if self.whole is not None or self.problem:
             return self
         chosen = endpoints_to_examine(self.cell_counts, self.node)

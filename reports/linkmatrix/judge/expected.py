@@ -140,8 +140,8 @@ def class_lag(matrix: Matrix, block: Block, class_references: Mapping[str, Refer
     2. The ratio of a link class is the median ratio of its cells.
     3. The lag of a cell is the fraction by which the ratio of the cell is worse than the ratio of its class.
 
-    A lower reference of a cell therefore causes no lag. For a matrix in a file, the ratio of a class is the median of
-    the class divided by the reference of the class.
+    A lower reference of a cell therefore causes no lag. If the cells are in a separate file, the ratio of a class is
+    the median of the class divided by the reference of the class.
 
     value: the value of each cell's reference.
     """

@@ -310,7 +310,7 @@ def sentences_for_values(content: Mapping[str, Any], result: Result, matrix: Mat
 def diagnose_subset(
     content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, origin: Origin | None
 ) -> Diagnosis:
-    """The diagnosis of a matrix in a file. Only the submatrix of suspect and some healthy endpoints is examined."""
+    """The diagnosis of cells in a separate file. Only a submatrix of suspect and some healthy endpoints is examined."""
     found = diagnose(content, result, matrix.subset, True, origin)
     if not matrix.slow_lines() and not found.sentences:
         return Diagnosis((), (), (), found.without_references)

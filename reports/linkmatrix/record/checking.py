@@ -3,7 +3,7 @@
 - A value lies inside its interval, and the status of its cell allows a value.
 - The cells that the schedule does not measure have the status "not-applicable". No other cell has this status.
 
-The same checks apply to cells in JSON and to cells in a file.
+The same checks apply to cells in the record and to cells in a separate file.
 """
 
 from collections.abc import Mapping, Sequence

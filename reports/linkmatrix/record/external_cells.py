@@ -33,7 +33,7 @@ ROUNDING = 1e-6  # relative error of a 32-bit number in the file
 
 @dataclass(frozen=True)
 class ExternalCells:
-    """The summary of cells that are in a file. result: the entry of the record's `results` with the summary."""
+    """The summary of cells in a separate file. result: the entry of the record's `results` with the summary."""
 
     result: Mapping[str, Any]
 
@@ -222,7 +222,7 @@ class CellFile:
 
 
 class ResultWithFile(dict):
-    """An entry of a record's `results` whose maps are in a file. A map is read when it is used."""
+    """An entry of a record's `results` whose maps are in a separate file. A map is read when it is used."""
 
     def __init__(self, result: Mapping[str, Any], file: CellFile) -> None:
         super().__init__(result)
@@ -234,7 +234,7 @@ class ResultWithFile(dict):
 
 
 def attach(record: dict[str, Any], folder: Path) -> None:
-    """Adds the maps to each result whose cells are in a file. folder: the folder of the record."""
+    """Adds the maps to each result whose cells are in a separate file. folder: the folder of the record."""
     for number, result in enumerate(record["results"]):
         if "cells" in result:
             path = folder / ExternalCells(result).name

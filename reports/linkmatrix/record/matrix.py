@@ -20,7 +20,7 @@ from .names import FEW_CELLS, Pair, is_collective, option_text
 if TYPE_CHECKING:
     from .external_cells import ExternalCells
 
-MOST_LOADED = 1 << 22  # maximum of the cells in memory, for a matrix in a file
+MOST_LOADED = 1 << 22  # maximum of the cells in memory, if the cells are in a separate file
 CELLS_PER_BLOCK = 1 << 19  # of a larger matrix
 
 MAPS = ("values", "status", "low", "high", "limit", "samples", "converged", "link_class")
@@ -145,7 +145,7 @@ class Matrix:
     * maps: {name: rows × columns}, with the names of MAPS. A part of a result has values, status and link_class only.
     * title: the measured quantity, such as "bandwidth" or "sum of both directions"
     * variant: options other than the size, such as ", 32 blocks". A test case may have several variants and sizes.
-    * external: the summary of cells that are in a file; None if the record contains the cells
+    * external: the summary of cells in a separate file; None if the record contains the cells
     * whole_classes: the class summaries of the whole matrix, if this matrix is a part of another matrix
     """
 
@@ -162,7 +162,7 @@ class Matrix:
 
     @property
     def fits_memory(self) -> bool:
-        """Whether all cells may be loaded. Only a matrix in a file may be too large."""
+        """Whether all cells may be loaded. Only cells in a separate file may be too many."""
         return self.external is None or len(self.rows) * len(self.columns) <= MOST_LOADED
 
     @cached_property
@@ -293,7 +293,7 @@ class Matrix:
 
 
 def external_cells(result: Mapping[str, Any]) -> ExternalCells:
-    """The summary of a result whose cells are in a file."""
+    """The summary of a result whose cells are in a separate file."""
     from .external_cells import ExternalCells  # imported here, because few records have cells in a file
 
     return ExternalCells(result)

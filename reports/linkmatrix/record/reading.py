@@ -181,7 +181,7 @@ def check(record: Any) -> None:
     labels = record["topology"]["labels"]
     in_file = any("cells" in result for result in record["results"])
     for name in TOPOLOGY_MAPS:
-        if record["topology"][name] or not in_file:  # may be missing if the cells are in a file
+        if record["topology"][name] or not in_file:  # may be missing if the cells are in a separate file
             check_shape(f"topology.{name}", record["topology"][name], len(labels), len(labels))
     for result in record["results"]:
         (check_external if "cells" in result else check_result)(result)
@@ -287,9 +287,9 @@ def check_measured(result: dict[str, Any]) -> None:
 
 
 def check_external(result: dict[str, Any]) -> None:
-    """Raises BadInput if the summaries of cells in a file contradict each other. Does not read the file.
+    """Raises BadInput if the summaries of cells in a separate file contradict each other. Does not read this file.
 
-    result: a result with cells in a file.
+    result: a result with cells in a separate file.
     """
     name, cells, endpoints = result["testcase"], result["cells"], len(result["rows"])
     if result["rows"] != result["columns"]:

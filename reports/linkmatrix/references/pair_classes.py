@@ -285,7 +285,7 @@ class MatrixClasses:
 def places_by_node(labels: Sequence[str]) -> tuple[list[int], list[str]]:
     """Returns (number of the node of each label, name of each label inside its node).
 
-    The name is "rank" and the position of the label among the labels of its node.
+    The name is "rank" and the index of the label among the labels of its node.
     Example: for "n17:gpu0" and "n40:gpu0", the result is ([0, 1], ["rank0", "rank0"]).
     """
     names = [label.rpartition(":")[0] for label in labels]

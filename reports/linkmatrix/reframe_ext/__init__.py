@@ -62,7 +62,7 @@ def extend_schedulers(system: Mapping[str, Any]) -> dict[str, Any]:
 
 @functools.cache
 def warn_of_plain_scheduler(partition: str, name: str) -> None:
-    """Prints a warning, once per partition, if the partition uses a ReFrame scheduler that has an extension.
+    """Prints a warning, once per partition, if the partition uses a scheduler of ReFrame instead of its extension.
 
     name: the scheduler of the partition.
     """

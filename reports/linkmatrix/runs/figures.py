@@ -58,7 +58,7 @@ class Figures:
 
     * size_bytes: None if unknown
     * cells: one row per measured cell, with the columns CELL. The values are in `unit`.
-    * summary: {link class: median} if the cells are in a file. `cells` is then empty.
+    * summary: {link class: median} if the cells are in a separate file. `cells` is then empty.
     * alias: the OSU benchmark that measures the same quantity; "" if there is none
     * extent: number of nodes and ranks of a collective; None for other test cases
     * library: library and memory type of a collective; "" for other test cases
@@ -146,7 +146,7 @@ def run_figures(run: Run) -> Iterator[Figures]:
 
 
 def measured_cells(matrix: Matrix) -> "pandas.DataFrame":
-    """The measured cells of a matrix as a table for `Figures.cells`; an empty table if the cells are in a file."""
+    """The measured cells of a matrix as a table for `Figures.cells`; empty if the cells are in a separate file."""
     import pandas
 
     from . import table

@@ -144,7 +144,7 @@ def report_rows(path: Path, references: References, written: float) -> tuple[str
             one = judging.judge(test, references, None)
             then = start_time(one, began, written)
             tests.extend(test_rows(one, then))
-            met.extend(meeting_rows(one, then))
+            met.extend(node_pair_rows(one, then))
             medians.extend(series.medians(test))
             starts.extend([test.record["started"]] if test.record else [])
             is_lacking = test.lacks_record or (test.stored is None and test.record is None and test.folders)
@@ -231,8 +231,8 @@ def leaf_switches(record: Mapping[str, Any]) -> dict[str, str]:
     return {one["node"]: one["place"]["leaf"] for one in record["devices"] if one["place"].get("leaf")}
 
 
-def meeting_rows(judged: Judged, then: int | None) -> Iterator[Row]:
-    """Yields one row per matrix between nodes. The row lists the pairs of nodes that have a measured cell."""
+def node_pair_rows(judged: Judged, then: int | None) -> Iterator[Row]:
+    """Yields one row of the table `met` per matrix between nodes: the pairs of nodes with a measured cell."""
     record = judged.test.record
     if record is None or simulated_fault(record):
         return

@@ -61,7 +61,7 @@ class JudgedClasses(NamedTuple):
 
 
 def result_path(record: Mapping[str, Any], result: Result, variant: str) -> str:
-    """The path in the scopes of a result, such as "device memory, staged".
+    """The data path of a result, as scopes contain it, such as "device memory, staged".
 
     variant: see `Test.variant`. If the user set a size, the variant contains the size.
     """

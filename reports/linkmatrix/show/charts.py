@@ -237,7 +237,7 @@ class ScalingChart(NamedTuple):
     """A chart of how a simulation scales with the number of devices.
 
     value: function of a point. Returns the value to draw.
-    ideal: function of (point with the fewest devices, factor). Returns the value of a simulation without losses.
+    ideal: function of (point with the fewest devices, factor). Returns the value of ideal scaling.
     The factor is the number of devices, divided by the number of devices of the point. For times in weak scaling, the
     factor is the inverse.
     """
@@ -283,8 +283,8 @@ def draw_scaling(record: dict[str, Any], results: Sequence[Result]) -> dict[str,
     """Draws six charts of a simulation: {"png": content, "svg": content}.
 
     The charts show time, rate and efficiency. The upper charts have the number of devices on the axis, and a line per
-    number of bodies. Dashed lines are the values without losses. The lower charts have the number of bodies on the
-    axis, and a line per number of devices.
+    number of bodies. Dashed lines show ideal scaling. The lower charts have the number of bodies on the axis, and a
+    line per number of devices.
     """
     points = points_of(results)
     with picture_style():

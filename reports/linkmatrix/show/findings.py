@@ -303,7 +303,7 @@ def other_incomplete_clause(matrix: MatrixVerdict) -> str:
 
 
 def cells_with_rule(matrix: MatrixVerdict, rule: str, last: str = "") -> list[Pair]:
-    """The cells that the rule `rule` of `judge.rules` decided; [] if the cells are in a file.
+    """The cells that the rule `rule` of `judge.rules` decided; [] if the cells are in a separate file.
 
     last: cells with this status come last.
     """

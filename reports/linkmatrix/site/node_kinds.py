@@ -166,7 +166,7 @@ SELECTIONS: tuple[Callable[[Partition, Sequence[Partition], NodeLists], list[Par
 
 
 def selected_by(part: Partition, option: str, reason: str) -> Partition:
-    """Adds an option to a part, and a note about the nodes that the option selects. option: "" if no option is needed.
+    """Adds an option to a partition, and a note about the nodes that the option selects. option: "" if none is needed.
 
     reason: the common property of the nodes, for the note.
     """
