@@ -60,8 +60,8 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     """
 
     #: How to build: ``spack``, ``cmake``, ``prebuilt`` (the programs of a platform wheel) or ``auto``. ``auto`` uses
-    #: Spack if `spack` is on PATH and ``spack-env/systems/<system>`` has a packages.yaml; otherwise a note names the
-    #: reason. Without Spack, ``auto`` uses prebuilt programs if they have all features, or if a build lacks a tool.
+    #: Spack if `spack` is on PATH and ``spack-env/systems/<system>`` has a packages.yaml. Otherwise, ``auto`` uses the
+    #: prebuilt programs if they have all features, or if this machine lacks a tool for a build. Otherwise, CMake builds.
     method = variable(str, value="auto", loggable=True)
 
     #: How the programs were built: ``cmake`` with its options, or the concrete spec.
@@ -77,6 +77,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     left_out = variable(str, value="", loggable=True)
 
     #: The programs that CMake builds. Modes without simulations leave out ``nbody_scaling``.
+    #: :default: ``p2p_matrix``, ``collective_perf``, ``nbody_scaling``
     programs = variable(typ.List[str], value=list(PROGRAMS))
 
     #: Further options for CMake's configuration, for builds without Spack.
@@ -93,8 +94,8 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     #: Whether Spack also builds the programs of ``spack-env/peers.yaml`` that fit the environment.
     peers = variable(typ.Bool, value=False)
 
-    #: The folder for object files and Spack's installations. A later session then compiles nothing. Each set of sources
-    #: and options has its own folder inside.
+    #: The folder for object files and Spack's installations. Later sessions reuse the object files. Each set of
+    #: sources and options has a separate folder inside.
     #: :default: ``$LINKMATRIX_BUILD``, else ``.build`` in the repository
     build_root = variable(str, value=os.environ.get("LINKMATRIX_BUILD") or str(REPOSITORY / ".build"))
 

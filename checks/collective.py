@@ -44,7 +44,7 @@ class collective_run(measuring_run, special=True):
     """
 
     #: The sizes: a list, such as ``4KiB,1MiB``, or MIN:MAX:FACTOR. Only sizes with references are judged.
-    #: :default: inside a node ``4KiB,4MiB``, between nodes ``1KiB:16MiB:4``, of GPUs ``1KiB:1GiB:4``
+    #: :default: GPUs: ``1KiB:1GiB:4``; host memory: inside a node ``4KiB,4MiB``, between nodes ``1KiB:16MiB:4``
     sizes = variable(str, value="", loggable=True)
     size_variable = "sizes"
 

@@ -21,7 +21,7 @@ from .variables import Figure
 class CrossNode(rfm.RegressionTestPlugin):
     """The base class of checks with ranks on several nodes. The partition has the feature ``crossnode``."""
 
-    #: The number of nodes of the job, e.g. ``-S crossnode_matrix.nodes=16``. The extent ``two`` measures two nodes.
+    #: The number of nodes of the job, e.g. ``-S crossnode_matrix.nodes=16``. Tests with ``extent=two`` ignore it.
     #: :default: 0: all nodes that accept jobs for a matrix, two for a sweep
     nodes = variable(int, value=0, loggable=True)
 

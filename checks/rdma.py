@@ -79,7 +79,7 @@ class rdma_perftest(foreign_run, CrossNode):
     #: :default: ``'1MiB'``
     size = variable(str, value="", loggable=True)
 
-    #: Seconds per bandwidth. perftest ignores the first two and the last two.
+    #: Seconds per measurement of a bandwidth. perftest ignores the first two and the last two seconds.
     seconds = variable(int, value=6)
 
     #: Further options of the program, e.g. ``-S rdma_perftest.perftest_opts=-x,3`` for the index of a GID.

@@ -39,7 +39,7 @@ class scaling_run(measuring_run, special=True):
     """
 
     #: The numbers of bodies, such as ``65536,1048576``. For weak scaling, the numbers are per device.
-    #: :default: on the GPUs of a node 65536 and 262144, and 1048576 for nbody_float_strong; on ranks 2048 and 8192
+    #: :default: depends on the test case: 65536 to 1048576 bodies on GPUs; 2048 and 8192 bodies on ranks
     bodies = variable(str, value="", loggable=True)
 
     program = executable = "nbody_scaling"

@@ -10,7 +10,7 @@ from described import table
 
 SCHEMA = Path(__file__).resolve().parents[1] / "reports/linkmatrix/record/record.schema.json"
 PLAIN = {"string": "text", "integer": "whole number", "boolean": "true or false"}
-OPTION = re.compile(r"(?<!`)(--[a-z-]+)")  # of a program; else it is printed with a dash
+OPTION = re.compile(r"(`[^`]*`)|(--[a-z-]+)")  # code, which stays unchanged; an option, else printed with a dash
 HEAD = ("field", "type", "unit", "required", "meaning")
 
 Schema = Mapping[str, Any]
@@ -84,7 +84,7 @@ class Form:
         of = "a list of " if "[]" in steps else "names with " if steps else ""
         said = f"{of}{linked(self.places[id(schema['properties'])])}" if schema else self.kind(field)
         always = "yes" if name in part.schema["required"] else ""
-        means = OPTION.sub(r"`\1`", field.get("description", ""))
+        means = OPTION.sub(lambda found: found[1] or f"`{found[2]}`", field.get("description", ""))
         return f"`{name}`", said, field.get("unit", ""), always, means
 
 
