@@ -61,7 +61,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     #: How to build: ``spack``, ``cmake``, ``prebuilt`` (the programs of a platform wheel) or ``auto``. ``auto`` uses
     #: Spack if `spack` is on PATH and ``spack-env/systems/<system>`` has a packages.yaml. Otherwise, ``auto`` uses the
-    #: prebuilt programs if they have all features, or if this machine lacks a tool for a build. Otherwise, CMake builds.
+    #: prebuilt programs if they have all features, or if this machine lacks a build tool. Otherwise, CMake builds.
     method = variable(str, value="auto", loggable=True)
 
     #: How the programs were built: ``cmake`` with its options, or the concrete spec.
