@@ -182,6 +182,18 @@ def test_a_suite_without_tests_is_bad_input(checked, suite):
         checked("-S", f"node_session.suite={suite}")
 
 
+def test_a_suite_is_checked_on_the_system_of_the_run(tmp_path):
+    """On a login node without a system file, ReFrame refused to list the tests of a suite: exit code 2."""
+    listing = f"print({json.dumps(TESTS, indent=2)!r})"
+    program = python_program(
+        tmp_path, f"import sys\nsys.exit('no system') if '--system=s:p' not in sys.argv else {listing}"
+    )
+    more = ["-S", "node_session.suite=binding"]
+    run_options.check_run(program, ["--system=s:p", *more], more, tmp_path, {})
+    with pytest.raises(BadInput, match="no system"):
+        run_options.check_run(program, more, more, tmp_path, {})
+
+
 def test_a_suite_without_its_session_is_bad_input_that_names_the_session(checked):
     with pytest.raises(BadInput, match=r"is 'node_session\.suite' meant"):
         checked("-S", "suite=quick")

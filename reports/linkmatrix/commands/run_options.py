@@ -202,7 +202,7 @@ def check_run(
     for path in reframe_values(more, "-c", "--checkpath"):
         if not (folder / path).exists():
             raise BadInput(f"-c {path}: {folder / path} does not exist")
-    check_suites(program, more, folder, environ)
+    check_suites(program, selection, more, folder, environ)
     tests = json_list(program, [*selection, "--describe"], folder, environ)
     if tests is None:
         return {}  # the run itself prints the error
@@ -241,11 +241,17 @@ def check_environments(program: str, selection: Sequence[str], folder: Path, env
             )
 
 
-def check_suites(program: str, more: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
-    """Raises BadInput if a suite contains unknown words, or selects no test. Tests of other systems are allowed."""
+def check_suites(
+    program: str, selection: Sequence[str], more: Sequence[str], folder: Path, environ: Mapping[str, str]
+) -> None:
+    """Raises BadInput if a suite contains unknown words, or selects no test. Tests of other systems are allowed.
+
+    Without the option --system of the run, ReFrame would refuse to list tests on a login node without a system file.
+    """
     suites = [(scope, value) for scope, variable, value in assignments(more) if scope in SESSIONS and variable == SUITE]
     if not suites:
         return
+    places = [f"--system={place}" for place in reframe_values(selection, "--system", "--system")]
     paths = [f"--checkpath={path}" for path in reframe_values(more, "-c", "--checkpath")]
     tests = [
         matching_words(
@@ -254,7 +260,7 @@ def check_suites(program: str, more: Sequence[str], folder: Path, environ: Mappi
             test.get("tags", ()),
             str(test.get("hashcode")),
         )
-        for test in json_list(program, [*ANYWHERE, *paths, "--describe"], folder, environ) or []
+        for test in json_list(program, [*ANYWHERE, *places, *paths, "--describe"], folder, environ) or []
     ]
     for scope, value in suites if tests else ():
         if why := unknown_words_error(value, set().union(*tests)):
