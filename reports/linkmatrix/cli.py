@@ -50,7 +50,7 @@ COMMANDS = {
         "find the faulty component, with the evidence",
         "linkmatrix diagnose --testcase device_to_device_memcpy_write_ce",
     ),
-    "run": Command("run", "measure, judge and report, one run at a time", "linkmatrix run --mode=quick"),
+    "run": Command("run", "measure, judge and report; one active run per system", "linkmatrix run --mode=quick"),
     "measure": Command(
         "measure",
         "measure what fits this machine, and print a summary, as make run does",
@@ -79,7 +79,7 @@ COMMANDS = {
     ),
     "export": Command(
         "export",
-        "export csv, parquet, prometheus, a bundle to judge again, or node lists for schedulers",
+        "export csv, parquet, prometheus, a bundle with records and references, or node lists for schedulers",
         "linkmatrix export --format csv --out values.csv",
     ),
     "init": Command(

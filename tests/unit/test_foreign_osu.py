@@ -105,7 +105,7 @@ def test_data_that_was_wrong_is_no_value_and_is_said(said, value, verified):
         "# OSU MPI Latency Test v7.0\n# Size       Avg Latency(us)        Validation\n"
         f"2                       0.91              {said}\n"
     )
-    wrong = ("line 3: 2 bytes have wrong data, from rank0 to rank1",)
+    wrong = ("line 3: messages of 2 bytes from rank0 to rank1 have wrong data",)
     assert run.tables == [of_ranks(2, value, 3, verified=verified, faults=() if verified else wrong)]
 
 

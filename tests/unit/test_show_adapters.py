@@ -118,10 +118,10 @@ def test_a_document_s_copies_between_gpus_are_shown_as_its_share_of_the_memory_s
     name = "device_to_device_bidirectional_memcpy_write_ce"
     # "22.7 % of self bandwidth", whose bytes are counted twice there, and "roughly 1.3 %" without peer access
     assert found[name] == [
-        "NV8: 45.7 % of the copy inside a device, 22.8 % of the bytes that it reads and writes",
+        "NV8: 45.7 % of the copy inside a device, 22.8 % if its reads and writes both count",
     ]
     assert found[f"{name}_peer_off"] == [
-        "NV8: 2.6 % of the copy inside a device, 1.3 % of the bytes that it reads and writes",
+        "NV8: 2.6 % of the copy inside a device, 1.3 % if its reads and writes both count",
     ]
     # a latency has no such share
     assert not any("latency" in case for case in found)

@@ -56,9 +56,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="REASON",
         help="adopt despite a slow component, a trend or a step; the file stores the reason",
     )
-    command.add_argument(
-        "--allow-lower", action="store_true", help="lower references if the runs are slower; needs --reason"
-    )
+    command.add_argument("--allow-lower", action="store_true", help="allow references to become lower; needs --reason")
     command.add_argument("--reason", metavar="TEXT", help="reason for lower references; the file stores the reason")
     command.add_argument(
         "--write", action="store_true", help="write the file; without --write, adopt prints only the difference"
@@ -66,7 +64,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--use",
         metavar="NAME",
-        help="only write the table NAME into the system file of this machine, or of --system: later runs use the table",
+        help="only write the name of the table into the system file of this machine, or of --system, for later runs",
     )
     command.set_defaults(command=run_adopt)
 

@@ -40,7 +40,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--groups",
         type=path_of,
         metavar="FILE",
-        help="nodes per leaf switch: lines such as 'leaf1: n[1-32]', or Slurm's topology.conf (default: the record)",
+        help="nodes per leaf switch: lines such as 'leaf1: n[1-32]', or Slurm's topology.conf (default: the"
+        " leaf switches in the record)",
     )
 
 

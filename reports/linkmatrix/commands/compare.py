@@ -87,7 +87,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--against",
         required=True,
         metavar="OTHER",
-        help=f"a run, one of {', '.join(published.NAMES)}, or {PEERS}: other programs in the same run",
+        help=f"a run; or one of {', '.join(published.NAMES)}; or {PEERS} for the other programs in the same run",
     )
     arguments.add_testcases(command)
     arguments.add_all(command)

@@ -69,7 +69,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--nodes",
         choices=(node_lists.GOOD, node_lists.FLAGGED),
         help="nodes of the list: known-good (the newest run of each test case passed, and no component is flagged) or"
-        " flagged (a component is flagged); default: known-good; flagged for slurm-exclude",
+        " flagged (a component is flagged); default: flagged with --format slurm-exclude, otherwise known-good",
     )
     command.add_argument("--system", metavar="S:P", help="list only nodes of this system and partition")
     command.add_argument(

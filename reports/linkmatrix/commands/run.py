@@ -92,8 +92,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--scheduled",
         metavar="TIMES",
-        help="times at which a generated timer starts this run, such as '02:30' or 'Mon 02:30'; after a missed"
-        " start, the run is INCOMPLETE",
+        help="times at which a generated timer starts this run, such as '02:30' or 'Mon 02:30'; if a start"
+        " was missed, the next run is INCOMPLETE",
     )
     arguments.add_clean_runs(command)
     command.add_argument(

@@ -167,7 +167,7 @@ def size_table(
     """The table of one size. value: the printed value, in MB/s or µs."""
     metric = METRICS.get(test, "bandwidth")
     pair = ("rank0", "rank1") if pairs == 1 else ("senders", "receivers")
-    wrong = f"line {line}: {size} bytes have wrong data, from {pair[0]} to {pair[1]}"
+    wrong = f"line {line}: messages of {size} bytes from {pair[0]} to {pair[1]} have wrong data"
     return Table(
         testcase=f"osu_{test}_{buffers}" + (f"_{pairs}_pairs" if pairs > 1 else ""),
         quantity=QUANTITIES[test],

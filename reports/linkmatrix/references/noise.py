@@ -246,7 +246,7 @@ class Floor(NamedTuple):
 class DataPath(Enum):
     """The hardware that transfers the data of a cell."""
 
-    LINK = "engines of GPUs over their own links"
+    LINK = "engines of GPUs, over the links between GPUs"
     HOST = "engines of GPUs, to and from host memory"
     STAGED = "engines of GPUs by way of host memory"
     PROCESSOR = "threads or ranks of a machine over its memory"

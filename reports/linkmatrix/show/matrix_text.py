@@ -137,7 +137,7 @@ def local_copy_lines(result: Result, matrix: MatrixVerdict) -> list[str]:
         return []
     return [
         f"{name}: {100 * summary.median / inside.median:.1f} % of the copy inside a device,"
-        f" {50 * summary.median / inside.median:.1f} % of the bytes that it reads and writes"
+        f" {50 * summary.median / inside.median:.1f} % if its reads and writes both count"
         for name, summary in classes.items()
         if name != "LOCAL"
     ]

@@ -94,8 +94,8 @@ def check_externals(files: Iterable[Path], archs: list[str]) -> None:
     if archs and known and not any(all(f"compute_{arch}" in one for arch in archs) for one in known.values()):
         file, spec, _ = toolkits[0]
         raise BadInput(
-            f"{file}: {spec} does not compile for cuda_arch {','.join(archs)}: name a CUDA toolkit that does, or"
-            " another cuda_arch in the environment's extras"
+            f"{file}: {spec} does not compile for cuda_arch {','.join(archs)}: name a CUDA toolkit that supports it,"
+            " or another cuda_arch in the environment's extras"
         )
 
 
