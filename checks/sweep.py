@@ -45,7 +45,7 @@ class node_sweep(p2p_matrix_run, special=True):
     #: The test cases to measure: the test cases of ``intranode_p2p`` with this tag.
     suite = variable(str, value="quick", loggable=True)
 
-    descr = "all links of one node of many"
+    descr = "all links of a node in a sweep"
     valid_prog_environs = ["*"]
     tags = {"node-sweep"}
     in_session = False

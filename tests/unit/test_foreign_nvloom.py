@@ -84,7 +84,7 @@ def test_what_runs_on_one_node_has_the_names_that_gpus_have_there():
         (
             "Min device_to_device_unidir_write_ce 7",
             "Min device_to_device_unidir_write_ce 8",
-            "contradicts its cells",
+            "contradicts the cells above it",
         ),
     ],
 )

@@ -169,7 +169,10 @@ def measurement_faults(output: Output, how: list[str]) -> list[str]:
     if not output.names:
         return ["no adapter was measured"]
     steps = {(step.adapter, step.how): step for step in output.steps}
-    lacking = [f"{name} was not measured {step}" for step in how for name in output.names if (name, step) not in steps]
+    words = {"alone": "while the other adapters are idle", "at-once": "while the other adapters are measured"}
+    lacking = [
+        f"{name} has no measurement {words[step]}" for step in how for name in output.names if (name, step) not in steps
+    ]
     return [*lacking, *(step.fault() for step in output.steps if step.table is None)]
 
 

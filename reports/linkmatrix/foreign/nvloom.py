@@ -177,7 +177,7 @@ def contradiction(reading: Reading, name: str, grid: Grid) -> str:
         slack = 0.005 * (len(found) + 2) if match["what"] == "Total" else 0.001
         printed_value = 0.0 if match["number"] == "N/A" else float(match["number"])
         if match["name"] != name or abs(printed_value - (wanted[match["what"]](found) if found else 0.0)) > slack:
-            return f"line {reading.at}, '{reading.lines[reading.at - 1].strip()[:120]}', contradicts its cells"
+            return f"line {reading.at}, '{reading.lines[reading.at - 1].strip()[:120]}', contradicts the cells above it"
     return ""
 
 

@@ -154,8 +154,8 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "missing": ("Find out why {who} has no value, then measure again. A PASS needs every cell.",),
     "skipped": (
         "Check the reason of each skipped test. If the reason is right for this machine, allow the skipped tests:"
-        " linkmatrix run --manifest REASON, or -x NAME of ReFrame. If not, compare its partition in config/systems"
-        " with the output of linkmatrix detect --dry-run.",
+        " linkmatrix run --manifest REASON, or exclude the tests with ReFrame's option -x NAME. If not, compare the"
+        " partition in config/systems with the output of linkmatrix detect --dry-run.",
     ),
     "no pair": (
         "Measure with more endpoints, or choose test cases that need one endpoint, such as copies inside a device."

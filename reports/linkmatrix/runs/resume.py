@@ -140,8 +140,8 @@ def load_passes(last: Path, prefix: Path, judge: Judge, hours: float) -> Earlier
     if old:
         say(f"note: tests that passed more than {hours:g} hours ago are measured again (--resume-hours)")
     if not has_report or report is None:
-        what = f"all but {units.counted(len(fresh), 'test case')} that passed earlier" if fresh else "all"
-        say(f"note: the previous run left no report, so {what} is measured again")
+        kept = f", except {units.counted(len(fresh), 'test case')} that passed earlier" if fresh else ""
+        say(f"note: the previous run left no report, so all is measured again{kept}")
         return EarlierPasses(fresh, None, whole)
     found = EarlierPasses(fresh, report if fresh else None, whole)
     again = f", except {len(found.remeasured)} to see whether components changed" if found.remeasured else ""
