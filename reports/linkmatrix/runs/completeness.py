@@ -94,8 +94,8 @@ def manifest_lines(ran: EndedRun, verdict: Verdict) -> list[str]:
     if without and partial and ran.mode == ACCEPTANCE:
         count = sum(len(measured[partition]) for partition in without)
         lines.append(
-            f"{INCOMPLETE_PREFIX}the whole mode: this run measured only {units.counted(count, 'test case')}; no manifest"
-            f" lists the test cases of {ran.mode} on {', '.join(without)}: run the mode once without options"
+            f"{INCOMPLETE_PREFIX}the whole mode: this run measured only {units.counted(count, 'test case')}; no"
+            f" manifest lists the test cases of {ran.mode} on {', '.join(without)}: run the mode once without options"
             " that select tests"
         )
     elif without and not partial and verdict <= Verdict.WARN:
