@@ -306,8 +306,8 @@ def handover_sentences(result: Result) -> Iterator[tuple[Verdict, str]]:
     total = counted(int(ok.sum()), "cell")
     bad = ok & ((wrong > 0) | (unseen > 0))
     if bad.any():
-        wrong = f"{int(bad.sum())} of {total} had wrong words or unseen flags, but the program recorded the cells as ok"
-        yield Verdict.FAIL, wrong
+        what = f"{int(bad.sum())} of {total} had wrong words or unseen flags, but the program recorded the cells as ok"
+        yield Verdict.FAIL, what
     unchecked = ok & ~((rounds > 0) & np.isfinite(wrong) & np.isfinite(unseen))
     if unchecked.any():
         what = f"{int(unchecked.sum())} of {total} have no checked round"
