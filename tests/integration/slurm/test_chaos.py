@@ -23,13 +23,14 @@ pytestmark = [pytest.mark.integration, pytest.mark.slurm, pytest.mark.slow]
 
 ROUNDS = int(os.environ.get("LINKMATRIX_CHAOS_ROUNDS", 26))
 SEED = int(os.environ.get("LINKMATRIX_CHAOS_SEED", 1))
-LONGEST = 240  # seconds of a disturbed run
+#: Seconds of a disturbed run. If the controller ends while a step starts, srun waits until the time limit of the job.
+LONGEST = 420
 PENDING = "100s"  # a job that cannot start is given up after this time
 WRITE, BANDWIDTH = "device_to_device_memcpy_write_ce", "rank_to_rank_bandwidth_mpi"
 TESTS = f"intranode_p2p.*{WRITE}$|crossnode_matrix.*{BANDWIDTH}.*extent=two"
 SUITES = (f"node_session.suite={WRITE}", f"nodes_session.suite={BANDWIDTH}")
 SIZES = ("intranode_p2p.size=1MiB", "crossnode_matrix.size=64KiB")
-VARIABLES = (*SUITES, *SIZES, f"max_pending_time={PENDING}", "record_wait=2", "time_limit=10m")
+VARIABLES = (*SUITES, *SIZES, f"max_pending_time={PENDING}", "record_wait=2", "time_limit=3m")
 CHOSEN = ("-n", TESTS, *(word for one in VARIABLES for word in ("-S", one)))
 EXIT_CODES, PASSED = (0, 1, 2, 3, 4), 0
 STOPPED = (-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGTERM)  # exit codes of a run that was signalled
@@ -70,6 +71,11 @@ class Lab:
         """The numbers of all jobs in the queue."""
         return self.slurm("squeue", "-h", "-o", "%i").split()
 
+    def processes(self):
+        """The folders in /proc of all processes on the nodes of the cluster."""
+        nodes = [subprocess.run(["ip", "netns", "pids", f"lmx{number}"], capture_output=True) for number in (1, 2, 3)]
+        return [Path("/proc", number) for node in nodes for number in node.stdout.decode().split()]
+
     def cells(self):
         """{passed test of the newest report: number of cells with a value}."""
         newest = max((self.prefix / "reports").glob("run-report-*.json"), key=lambda path: path.stat().st_mtime_ns)
@@ -88,11 +94,11 @@ def signalled(name, number):
     """Send a signal to a random process of this name, on any node."""
 
     def happen(lab, process):
-        found = subprocess.run(["pgrep", "-x", name], capture_output=True, text=True, check=False).stdout.split()
+        found = [one for one in lab.processes() if one.exists() and (one / "comm").read_text().strip() == name]
         if not found:
             return f"no {name} ran"
-        os.kill(int(lab.dice.choice(found)), number)
-        return f"{name}"
+        os.kill(int(lab.dice.choice(found).name), number)
+        return name
 
     return happen
 
