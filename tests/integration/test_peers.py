@@ -110,7 +110,7 @@ def test_one_that_is_not_installed_is_skipped_and_named(osu, installed, monkeypa
         ("true", "osu_bw printed no valid output"),
         ("sleep 100", "osu_bw did not end in time"),
         (f"head -12 {FOREIGN}/osu_bw_validated.txt", "23 sizes should be measured, but the record has 8"),
-        (f"sed s/Pass/Fail/ {FOREIGN}/osu_bw_validated.txt", "1 bytes have wrong data"),
+        (f"sed s/Pass/Fail/ {FOREIGN}/osu_bw_validated.txt", "1 bytes from rank0 to rank1 have wrong data"),
     ],
     ids=["fails", "silent", "hangs", "cut", "corrupt"],
 )

@@ -264,7 +264,8 @@ def test_a_size_or_a_matrix_that_was_printed_twice_is_no_pass_and_stands_once_in
 
 def test_data_that_osu_found_wrong_or_a_size_that_it_left_out_is_no_pass():
     found, record, _ = osu(OSU.replace("Pass", "Fail", 1))
-    assert "messages of 1 bytes from rank0 to rank1 have wrong data" in " ".join(found.faults) and record["result"] == "ERROR"
+    assert "messages of 1 bytes from rank0 to rank1 have wrong data" in " ".join(found.faults)
+    assert record["result"] == "ERROR"
     lines = OSU.splitlines(keepends=True)
     *_, one = osu("".join(line for line in lines if not line.startswith("64 ")))
     assert "without 64 bytes" in " ".join(one.table_faults())
