@@ -3,7 +3,7 @@
 #$ -o rfm_job.out
 #$ -e rfm_job.err
 #$ -wd STAGE/nodes_session
-#$ -l h_rt=3:57:0
+#$ -l h_rt=4:17:0
 #$ -l rt_AF=2
 #$ -S /bin/bash
 #$ -r n
@@ -84,4 +84,8 @@ rm -rf process37; mkdir -p process37
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process37/out 2> process37/err
 rm -rf process38; mkdir -p process38
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process38/record.json --asked-by CHECK --bodies 262144,1048576 --memory device > process38/out 2> process38/err
+rm -rf process39; mkdir -p process39
+mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process39/record.json --asked-by CHECK --bodies 65536 --memory device > process39/out 2> process39/err
+rm -rf process40; mkdir -p process40
+mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process40/record.json --asked-by CHECK --bodies 65536,262144 --memory device > process40/out 2> process40/err
 code=$?; echo $SECONDS > seconds; (exit $code)

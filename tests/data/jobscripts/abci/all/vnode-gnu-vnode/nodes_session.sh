@@ -3,7 +3,7 @@
 #$ -o rfm_job.out
 #$ -e rfm_job.err
 #$ -wd STAGE/nodes_session
-#$ -l h_rt=3:12:0
+#$ -l h_rt=3:32:0
 #$ -l rt_F=2
 #$ -S /bin/bash
 #$ -r n
@@ -66,4 +66,8 @@ rm -rf process28; mkdir -p process28
 mpirun -np 8 --map-by ppr:4:node STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process28/out 2> process28/err
 rm -rf process29; mkdir -p process29
 mpirun -np 8 --map-by ppr:4:node STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process29/record.json --asked-by CHECK --bodies 262144,1048576 --memory device > process29/out 2> process29/err
+rm -rf process30; mkdir -p process30
+mpirun -np 8 --map-by ppr:4:node STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process30/record.json --asked-by CHECK --bodies 65536 --memory device > process30/out 2> process30/err
+rm -rf process31; mkdir -p process31
+mpirun -np 8 --map-by ppr:4:node STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process31/record.json --asked-by CHECK --bodies 65536,262144 --memory device > process31/out 2> process31/err
 code=$?; echo $SECONDS > seconds; (exit $code)

@@ -22,5 +22,7 @@ mpirun -np 2 --bind-to core STAGE/build_linkmatrix/prefix/bin/peer.sh --beside S
 rm -rf process10; mkdir -p process10
 STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process10/record.json --asked-by CHECK --bodies 65536,262144,1048576 --backend cuda > process10/out 2> process10/err
 rm -rf process11; mkdir -p process11
-mpirun -np 8 --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process11/record.json --asked-by CHECK --bodies 2048,8192 > process11/out 2> process11/err
+STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process11/record.json --asked-by CHECK --bodies 65536,262144 --backend cuda > process11/out 2> process11/err
+rm -rf process12; mkdir -p process12
+mpirun -np 8 --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process12/record.json --asked-by CHECK --bodies 2048,8192 > process12/out 2> process12/err
 code=$?; echo $SECONDS > seconds; (exit $code)

@@ -42,5 +42,7 @@ mpirun -np 2 --bind-to core STAGE/build_linkmatrix/prefix/bin/peer.sh --beside S
 rm -rf process20; mkdir -p process20
 STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process20/record.json --asked-by CHECK --bodies 65536,262144,1048576 --backend cuda > process20/out 2> process20/err
 rm -rf process21; mkdir -p process21
-mpirun -np 4 --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process21/record.json --asked-by CHECK --bodies 2048,8192 > process21/out 2> process21/err
+STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process21/record.json --asked-by CHECK --bodies 65536,262144 --backend cuda > process21/out 2> process21/err
+rm -rf process22; mkdir -p process22
+mpirun -np 4 --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process22/record.json --asked-by CHECK --bodies 2048,8192 > process22/out 2> process22/err
 code=$?; echo $SECONDS > seconds; (exit $code)

@@ -3,7 +3,7 @@
 #$ -o rfm_job.out
 #$ -e rfm_job.err
 #$ -wd STAGE/node_session
-#$ -l h_rt=2:23:0
+#$ -l h_rt=2:33:0
 #$ -pe mpi 8
 #$ -q gpu.q
 #$ -S /bin/bash
@@ -33,5 +33,7 @@ mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/peer
 rm -rf process10; mkdir -p process10
 STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process10/record.json --asked-by CHECK --bodies 65536,262144,1048576 --backend cuda > process10/out 2> process10/err
 rm -rf process11; mkdir -p process11
-mpirun -np 8 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process11/record.json --asked-by CHECK --bodies 2048,8192 > process11/out 2> process11/err
+STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process11/record.json --asked-by CHECK --bodies 65536,262144 --backend cuda > process11/out 2> process11/err
+rm -rf process12; mkdir -p process12
+mpirun -np 8 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process12/record.json --asked-by CHECK --bodies 2048,8192 > process12/out 2> process12/err
 code=$?; echo $SECONDS > seconds; (exit $code)

@@ -3,7 +3,7 @@
 #$ -o rfm_job.out
 #$ -e rfm_job.err
 #$ -wd STAGE/nodes_session
-#$ -l h_rt=2:27:0
+#$ -l h_rt=2:47:0
 #$ -pe mpi 16
 #$ -q gpu.q
 #$ -S /bin/bash
@@ -59,4 +59,8 @@ rm -rf process23; mkdir -p process23
 mpirun -np 16 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process23/out 2> process23/err
 rm -rf process24; mkdir -p process24
 mpirun -np 16 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process24/record.json --asked-by CHECK --bodies 262144,1048576 --memory device > process24/out 2> process24/err
+rm -rf process25; mkdir -p process25
+mpirun -np 16 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process25/record.json --asked-by CHECK --bodies 65536 --memory device > process25/out 2> process25/err
+rm -rf process26; mkdir -p process26
+mpirun -np 16 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process26/record.json --asked-by CHECK --bodies 65536,262144 --memory device > process26/out 2> process26/err
 code=$?; echo $SECONDS > seconds; (exit $code)

@@ -4,7 +4,7 @@
 #SBATCH --ntasks-per-node=8
 #SBATCH --output=rfm_job.out
 #SBATCH --error=rfm_job.err
-#SBATCH --time=2:23:0
+#SBATCH --time=2:33:0
 #SBATCH --exclusive
 #SBATCH --mem=0
 #SBATCH --nodes=1
@@ -36,5 +36,7 @@ srun --nodes=1 --ntasks=2 --ntasks-per-node=2 --cpu-bind=cores --gpu-bind=none S
 rm -rf process10; mkdir -p process10
 srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpu-bind=none STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process10/record.json --asked-by CHECK --bodies 65536,262144,1048576 --backend cuda > process10/out 2> process10/err
 rm -rf process11; mkdir -p process11
-srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process11/record.json --asked-by CHECK --bodies 2048,8192 > process11/out 2> process11/err
+srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpu-bind=none STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process11/record.json --asked-by CHECK --bodies 65536,262144 --backend cuda > process11/out 2> process11/err
+rm -rf process12; mkdir -p process12
+srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process12/record.json --asked-by CHECK --bodies 2048,8192 > process12/out 2> process12/err
 code=$?; echo $SECONDS > seconds; (exit $code)

@@ -4,7 +4,7 @@
 #SBATCH --ntasks-per-node=8
 #SBATCH --output=rfm_job.out
 #SBATCH --error=rfm_job.err
-#SBATCH --time=3:27:0
+#SBATCH --time=3:47:0
 #SBATCH --exclusive
 #SBATCH --mem=0
 #SBATCH --nodes=2
@@ -78,4 +78,8 @@ rm -rf process31; mkdir -p process31
 srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process31/out 2> process31/err
 rm -rf process32; mkdir -p process32
 srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process32/record.json --asked-by CHECK --bodies 262144,1048576 --memory device > process32/out 2> process32/err
+rm -rf process33; mkdir -p process33
+srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process33/record.json --asked-by CHECK --bodies 65536 --memory device > process33/out 2> process33/err
+rm -rf process34; mkdir -p process34
+srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process34/record.json --asked-by CHECK --bodies 65536,262144 --memory device > process34/out 2> process34/err
 code=$?; echo $SECONDS > seconds; (exit $code)
