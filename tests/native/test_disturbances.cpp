@@ -50,7 +50,8 @@ TEST(Disturbances, AreAllContextsOfOtherProcessesByDevice) {
   EXPECT_EQ(found[1].where, "gpu1");
   decide_disturbances(shared);
   const std::string sentence = *sentence_of(shared);
-  EXPECT_NE(sentence.find("pid 7 (hog, user bob), pid 9 (unnamed) have a context on gpu0"), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("pid 7 (hog, user bob), pid 9 (unnamed) have a context on gpu0"), std::string::npos)
+      << sentence;
 }
 
 TEST(Disturbances, OfAProcessThatTheDriverDoesNotListHaveNoPid) {
