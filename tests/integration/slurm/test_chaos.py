@@ -15,9 +15,8 @@ import time
 from pathlib import Path
 
 import pytest
+from chaos_place import cells
 from reframe_runs import wait_until
-
-from linkmatrix.record import grids, reading
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm, pytest.mark.slow]
 
@@ -77,17 +76,11 @@ class Lab:
         return [Path("/proc", number) for node in nodes for number in node.stdout.decode().split()]
 
     def cells(self):
-        """{passed test of the newest report: number of cells with a value}."""
+        """{passed test of the newest report: the cells of its record}."""
         newest = max((self.prefix / "reports").glob("run-report-*.json"), key=lambda path: path.stat().st_mtime_ns)
         cases = json.loads(newest.read_text())["runs"][-1]["testcases"]
         passed = [one for one in cases if one["result"] == "pass" and not one["fixture"]]
-        return {one["display_name"]: values(Path(one["outputdir"]) / "record.json") for one in passed}
-
-
-def values(path):
-    """The number of cells with a value in a record."""
-    record = reading.load(path)
-    return sum(int((grids.numbers(result["samples"]) > 0).sum()) for result in record["results"])
+        return {one["display_name"]: cells(Path(one["outputdir"]) / "record.json") for one in passed}
 
 
 def signalled(name, number):
