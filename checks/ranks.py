@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from linkmatrix.judge.verdicts import missing
-from linkmatrix.record.units import first, number_ranges
+from linkmatrix.record.units import first, number_ranges, range_text
 from linkmatrix.suite import SHARED_CORES
 
 LINE = re.compile(
@@ -62,7 +62,7 @@ def numbers(text):
 
 def format_ranges(cores):
     """Formats a set of numbers as text, such as "0-3,8"."""
-    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in number_ranges(cores))
+    return range_text(number_ranges(cores))
 
 
 def parse_devices(text):

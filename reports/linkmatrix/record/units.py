@@ -52,6 +52,11 @@ def line_rate(text: str | None) -> float | None:
     return float(found[1]) * LINE_RATES[found[2]] if found else None
 
 
+def range_text(ranges: Iterable[tuple[int, int]]) -> str:
+    """The text of ranges, such as "0-3,6" for ((0, 3), (6, 6))."""
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in ranges)
+
+
 def number_ranges(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
     """The ranges of consecutive numbers, such as ((0, 3), (6, 6)) for 0, 1, 2, 3, 6."""
     found: list[tuple[int, int]] = []

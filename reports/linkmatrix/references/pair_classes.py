@@ -24,7 +24,7 @@ import numpy as np
 
 from ..record.link_classes import BETWEEN_NODES, NO_CLASS
 from ..record.names import Pair, lasting_names
-from ..record.units import number_ranges
+from ..record.units import number_ranges, range_text
 
 EACH_NODE = "node*:"
 MAX_LISTED_ENDPOINTS = 16  # a matrix of more endpoints has no reference per pair; see checks/variables.py
@@ -93,7 +93,7 @@ class Names(NamedTuple):
     def __str__(self) -> str:
         if not self.ranges or self.count == 1:
             return next(self.each())
-        return f"{self.prefix}[{','.join(str(a) if a == b else f'{a}-{b}' for a, b in self.ranges)}]"
+        return f"{self.prefix}[{range_text(self.ranges)}]"
 
 
 class Group(NamedTuple):
