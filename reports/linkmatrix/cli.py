@@ -213,6 +213,8 @@ def run_command(arguments: list[str]) -> int:
     except BrokenPipeError:
         return handle_ended_reader()
     except OSError as error:
+        if error.errno == errno.ENOENT and not error.filename:  # of os.getcwd
+            return complain("the working directory was removed: change to an existing directory", BAD_INPUT)
         return complain(os_error_sentence(error), BAD_INPUT if error.errno in NAME_ERRORS else CANNOT)
     except KeyboardInterrupt:
         return complain("interrupted: the command did not finish", CANNOT)
@@ -236,10 +238,7 @@ def require_address_space() -> None:
 
 
 def refuse_unusable(arguments: list[str]) -> None:
-    """Raises BadInput for `--option=--`, and for a character that no command line can contain, such as a zero byte.
-
-    Some versions of argparse read the value of `--option=--` as an empty list.
-    """
+    """Raises BadInput for `--option=--`, which argparse misreads, and for unusable characters such as a zero byte."""
     for argument in own_arguments(arguments):
         if argument.startswith("-") and argument.endswith("=--"):
             raise BadInput(f"{argument}: '--' is not a value: name the value of {argument.removesuffix('=--')}")

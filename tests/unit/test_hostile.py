@@ -248,7 +248,9 @@ def test_two_dashes_are_no_value_of_an_option(words):
     assert errors == f"linkmatrix: {words[1]}: '--' is not a value: name the value of {option}\n"
 
 
-@pytest.mark.parametrize("words", [("show",), ("history",), ("adopt",), ("detect", "--dry-run")], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [("show",), ("history",), ("adopt",), ("detect", "--dry-run"), ("init", "site")], ids=" ".join
+)
 def test_a_working_directory_that_was_removed_is_named(words, tmp_path, monkeypatch):
     monkeypatch.delenv("LINKMATRIX_PREFIX", raising=False)
     removed = tmp_path / "removed"

@@ -43,12 +43,9 @@ def repository() -> Path:
     """The folder that contains config/settings.py.
 
     The search begins at the working directory and its parents, and continues at the source tree of this package.
-    Without any config/settings.py, the result is the working directory. Raises BadInput if this directory was removed.
+    Without any config/settings.py, the result is the working directory.
     """
-    try:
-        here = Path.cwd()
-    except FileNotFoundError:
-        raise BadInput("the working directory was removed: change to an existing directory") from None
+    here = Path.cwd()
     for folder in [here, *here.parents, Path(__file__).resolve().parents[3]]:
         if (folder / "config" / "settings.py").is_file():
             return folder
