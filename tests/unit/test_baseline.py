@@ -202,7 +202,7 @@ def test_a_run_that_cannot_be_used_is_repeated_but_not_for_ever(site):
 
 
 def test_a_run_that_is_not_usable_names_the_reason(site):
-    """A run beside other processes was printed as "0 of 6 usable: NOT JUDGED", and nothing explained the 0."""
+    """A run that another process disturbed was printed as "0 of 6 usable: NOT JUDGED", without a reason."""
     site.describe()
     for number in range(7):
         site.prepare(number, {TESTCASE: STEADY}, others=stores.disturbed("node001", "hog") if number == 0 else None)

@@ -127,7 +127,7 @@ def test_nodes_that_are_as_slow_as_each_other_may_share_what_nobody_knows():
     assert equal_nodes([*slow[:2], finding(subject=2, shift=other)], deviation, layout, NAMES) == [], "another amount"
     deviation[np.ix_([0, 2, 4], [0, 2, 4])] = 2 * np.log1p(-0.3)
     assert equal_nodes(slow, deviation, layout, NAMES) == [], "slower among themselves: each of them is"
-    assert equal_nodes(slow, np.full((6, 6), np.nan), layout, NAMES) == [], "among themselves nobody knows"
+    assert equal_nodes(slow, np.full((6, 6), np.nan), layout, NAMES) == [], "their own cells have no value"
 
 
 def test_of_nodes_of_one_device_each_the_device_is_the_node():

@@ -154,7 +154,7 @@ def test_digits_without_end_are_no_number(folder, refused, make_record):
 
 
 @pytest.mark.parametrize("name", ["...txt", "..txt", ".txt", "osu"])
-@pytest.mark.parametrize("more", [[], ["--out", "out"]], ids=["beside the file", "--out"])
+@pytest.mark.parametrize("more", [[], ["--out", "out"]], ids=["in the folder of the file", "--out"])
 def test_no_name_of_an_imported_file_moves_its_records_out_of_its_folder(name, more, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     content = "# OSU MPI Latency Test v5.7\n# Size          Latency (us)\n0                       0.88\n"

@@ -26,7 +26,6 @@ POLL = 1.0  # seconds between two comparisons of the clocks
 #: Seconds by which the clock may go back. ReFrame 4.10.4 sleeps for the same time (docs/reframe-issues.md). Time
 #: services change a clock by less.
 CLOCK_STEP = 60
-LEFT_JOBS = "cancel its remaining jobs with scancel or qdel"
 DRAIN = 5  # seconds to read the rest of the output: a remaining child process may keep the output open
 
 
@@ -128,7 +127,8 @@ def wait_for(
             if FORWARDED:
                 signalled = min(signalled, elapsed)
             if elapsed - signalled > CANCELLING:
-                return stop(child, f"ReFrame did not end {CANCELLING} s after the signal, and was killed: {LEFT_JOBS}")
+                reason = f"ReFrame did not end {CANCELLING} s after the signal, and was killed"
+                return stop(child, f"{reason}: cancel its remaining jobs with scancel or qdel")
             back = elapsed - (time.time() - wall_began)
             if elapsed > timeout:
                 return stop(child, f"the time limit of {timeout / 3600:g} hours has passed: the run was ended")
